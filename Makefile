@@ -1,0 +1,42 @@
+# make demo, make test, make check: each sets up what it needs in .venv, nothing else is asked of the machine.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := pyproject.toml setup.py src/pemeans/kernels/_native.c
+
+.PHONY: demo test check format clean
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+
+$(VENV)/demo.stamp: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".[plot]"
+	touch $@
+
+$(VENV)/test.stamp: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".[test]"
+	touch $@
+
+$(VENV)/check.stamp: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".[test,check]"
+	touch $@
+
+demo: $(VENV)/demo.stamp  ## cluster an embedded data set, print what was found, write demo/
+	$(BIN)/pemeans demo --out demo
+
+test: $(VENV)/test.stamp  ## all tests, well under ten minutes on two cores
+	$(BIN)/python -m pytest -n auto
+
+check: $(VENV)/check.stamp  ## style, types and the floors of the house
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/check.stamp  ## mend what can be mended by itself
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+clean:
+	rm -rf $(VENV) build demo src/pemeans/kernels/*.so src/*.egg-info

@@ -1,0 +1,317 @@
+"""scikit-learn faces: one thin class per method, all fit the same way."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pemeans.domain import Domain, domain_read_from
+from pemeans.errors import ModelFileError, PrivacyLeakWarning, SeededNoiseWarning
+from pemeans.evolution.loop import Iteration, Settings, Watcher, pe_means
+from pemeans.evolution.project import hdpe_means
+from pemeans.evolution.select import Selection
+from pemeans.kernels.distances import squared_distances
+from pemeans.kernels.grid import FloatArray, to_float
+from pemeans.model import Model, read_model
+from pemeans.parameters import check_parameters, check_size
+from pemeans.privacy.curator import Curator
+from pemeans.privacy.ledger import Ledger
+from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
+from pemeans.progress import Progress, showing_progress
+from pemeans.rows.memory import MemoryRows
+from pemeans.rows.table import Table, read_table
+
+Algorithm = Callable[[Curator, Settings, np.random.Generator, Watcher | None], Selection]
+Labels = npt.NDArray[np.int32]
+
+NOT_SAVED = ("random_state", "domain", "n_jobs", "progress")
+"""Parameters that a model file leaves out: a seed would let its reader subtract the noise."""
+FROM_DATA_NOTE = "the domain was read from the private rows, which the guarantee does not cover"
+
+
+class PrivateKMeans(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+    """What all methods share: parameters, fitting through a curator, and predictions."""
+
+    _algorithm: ClassVar[Algorithm]
+
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        domain: Domain | str | None = None,
+        n_samples: int | None = None,
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        n_iterations: int | None = None,
+        n_variations: int | None = None,
+        variation_scale: float = 0.01,
+        levy_index: float = 1.75,
+        selection: str = "k-means",
+        max_candidates: int = 1 << 14,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[Progress], None] = False,
+    ) -> None:
+        self.n_clusters = n_clusters
+        self.epsilon = epsilon
+        self.delta = delta
+        self.domain = domain
+        self.n_samples = n_samples
+        self.random_state = random_state
+        self.n_iterations = n_iterations
+        self.n_variations = n_variations
+        self.variation_scale = variation_scale
+        self.levy_index = levy_index
+        self.selection = selection
+        self.max_candidates = max_candidates
+        self.n_jobs = n_jobs
+        self.progress = progress
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the centers of private rows.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The private rows: NumPy, pandas, polars or Arrow; finite numbers only.
+        y : ignored
+            For scikit-learn's sake.
+        """
+        check_parameters(self.get_params(deep=False))
+        table = read_table(X)
+        n_rows = len(table.values) if self.n_samples is None else int(self.n_samples)
+        check_size(self.n_clusters, n_rows)
+        domain = self._bound_domain(table, n_rows)
+        self._remember_features(X, table, reset=True)
+        bits, rng = self._randomness()
+        ledger = Ledger(float(self.epsilon), float(self.delta or max(n_rows, 2) ** -1.1))
+        rows = MemoryRows(table.values, domain, self.n_jobs)
+        curator = Curator(rows, domain, ledger, NoiseSampler(bits, ledger.tail_bits))
+        with showing_progress(self.progress) as show:
+            watch = None if show is None else self._watcher(domain, show)
+            found = type(self)._algorithm(curator, self._settings(), rng, watch)
+        self.cluster_centers_ = domain.from_unit(to_float(found.centers))
+        self.cluster_sizes_ = found.sizes
+        self.domain_ = domain
+        self.receipt_ = curator.receipt(domain.describe(table.names), self._notes(domain))
+        return self
+
+    def fit_predict(self, X: Any, y: Any = None, **_: Any) -> Labels:
+        """Fit, then label the same rows: the labels are as private as the rows, handle them so."""
+        return self.fit(X).predict(X)
+
+    def predict(self, X: Any) -> Labels:
+        """The number of the nearest center of every row, in the domain's metric.
+
+        Rows are taken as they are, also outside the domain. Labels of private rows are private.
+        """
+        return np.asarray(self._squared_distances(X).argmin(axis=1), dtype=np.int32)
+
+    def transform(self, X: Any) -> FloatArray:
+        """Distances of every row to every center, in the domain's metric."""
+        return np.asarray(np.sqrt(self._squared_distances(X)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Minus the sum of squared distances to the nearest center, as scikit-learn's KMeans has it.
+
+        Computed on private rows it is an exact private figure: it must not be published.
+        """
+        return -float(self._squared_distances(X).min(axis=1).sum())
+
+    def save(self, path: str | Path) -> None:
+        """Write the fitted model to a JSON file, which holds released and public values only."""
+        check_is_fitted(self)
+        Model(
+            method=type(self).__name__,
+            parameters={
+                name: str(value) if value == math.inf else value
+                for name, value in self.get_params(deep=False).items()
+                if name not in NOT_SAVED
+            },
+            feature_names=tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
+            domain=self.domain_,
+            cluster_centers=self.cluster_centers_,
+            cluster_sizes=self.cluster_sizes_,
+            receipt=self.receipt_,
+        ).save(path)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        plain = str(super().__repr__(N_CHAR_MAX))
+        return plain if self.random_state is None else f"{plain}  # seeded noise: reproducible, not private"
+
+    def _settings(self) -> Settings:
+        return Settings(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Settings)})
+
+    def _bound_domain(self, table: Table, n_rows: int) -> Domain:
+        """The public domain, or with a warning one read from the private rows."""
+        domain = self.domain
+        if not isinstance(domain, Domain):
+            warnings.warn(
+                f"{FROM_DATA_NOTE}: the centers can reveal the most extreme row. Pass public bounds instead, "
+                "domain=Domain.box(lower, upper)",
+                PrivacyLeakWarning,
+                stacklevel=3,
+            )
+            domain = domain_read_from(table.values)
+        return domain.bind(n_rows, table.values.shape[1])
+
+    def _randomness(self) -> tuple[SystemBits | SeededBits, np.random.Generator]:
+        """Bits for the noise, and a generator for the candidates: two streams that share nothing."""
+        seed = self.random_state
+        if seed is None:
+            return SystemBits(), np.random.default_rng()
+        warnings.warn(
+            "random_state is set, so the noise can be reproduced and subtracted: this result is not private. "
+            "Leave random_state=None for a release",
+            SeededNoiseWarning,
+            stacklevel=3,
+        )
+        if isinstance(seed, np.random.RandomState):
+            entropy = [int(word) for word in seed.randint(0, 2**32, size=8, dtype=np.uint64)]
+        elif isinstance(seed, np.random.Generator):
+            entropy = [int(word) for word in seed.integers(0, 2**32, size=8)]
+        else:
+            entropy = [int(seed)]
+        for_noise, for_candidates = np.random.SeedSequence(entropy).spawn(2)
+        return SeededBits(for_noise), np.random.default_rng(for_candidates)
+
+    def _remember_features(self, X: Any, table: Table, reset: bool) -> None:
+        """Keep or compare the width and the names of the columns, in scikit-learn's way and words."""
+        validate_data(self, X if table.names else table.values, reset=reset, skip_check_array=True)
+        if reset and table.names and not hasattr(self, "feature_names_in_"):
+            self.feature_names_in_ = np.array(table.names, dtype=object)
+
+    def _notes(self, domain: Domain) -> tuple[str, ...]:
+        return (FROM_DATA_NOTE,) if domain.from_data else ()
+
+    def _watcher(self, domain: Domain, show: Callable[[Progress], None]) -> Watcher:
+        """Translate what the evolution says into the user's units."""
+
+        def watch(iteration: Iteration) -> None:
+            centers = iteration.survivors.centers
+            own_space = centers.shape[1] == domain.n_features
+            in_units = domain.from_unit(to_float(centers)) if own_space else None
+            show(Progress(iteration.number, iteration.of, in_units))
+
+        return watch
+
+    def _squared_distances(self, X: Any) -> FloatArray:
+        check_is_fitted(self)
+        table = read_table(X)
+        self._remember_features(X, table, reset=False)
+        return squared_distances(
+            self.domain_.measured(table.values), self.domain_.measured(self.cluster_centers_)
+        )
+
+
+class PEMeans(PrivateKMeans):
+    """Differentially private k-means by Private Evolution (Algorithm 1 of the paper).
+
+    Every row votes for the nearest of many candidate centers; the noisy votes choose the candidates that
+    survive, these are varied, and the rows vote again. The noise does not grow with the domain.
+
+    Parameters
+    ----------
+    n_clusters : int, default 8
+        How many centers to find.
+    epsilon : float, default 1.0
+        The privacy budget; infinite switches the noise off, for study.
+    delta : float, optional
+        The small chance that the guarantee fails; by default ``n_samples**-1.1``.
+    domain : Domain or "from-data"
+        Where the rows can lie, known without looking at them: `Domain.box` or `Domain.ball`. Rows outside
+        are moved to its edge. ``"from-data"`` reads a ball from the rows, which is not private.
+    n_samples : int, optional
+        The public number of rows; by default ``len(X)``, which is public then.
+    random_state : int, RandomState or Generator, optional
+        A seed, for tests and studies: a seeded result is not private. By default all noise comes from the
+        operating system.
+    n_iterations, n_variations : int, optional
+        T and L of the paper; by default its rules, which look at public facts only.
+    variation_scale, levy_index : float
+        Gamma and beta of the paper: the size and the tails of the variations.
+    selection : {"k-means", "top-k"}
+        How survivors are chosen; "top-k" is the older rule, for the study of vote splitting.
+    max_candidates : int
+        The most candidates in a vote.
+    n_jobs : int, optional
+        Threads; by default all cores. The result is the same with any number.
+    progress : bool or callable, default False
+        True shows a bar; a function is called with a `Progress` after every iteration.
+
+    Attributes
+    ----------
+    cluster_centers_ : array of shape (n_clusters, n_features)
+        The centers, in the units of the data.
+    cluster_sizes_ : array of shape (n_clusters,)
+        Noisy numbers of rows, from released votes.
+    receipt_ : Receipt
+        What was spent on what.
+    domain_ : Domain
+        The domain, bound to the data's public size.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pemeans import Domain, PEMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(c, 1, size=(1000, 2)) for c in (-5, 5)])
+    >>> model = PEMeans(n_clusters=2, epsilon=1.0, domain=Domain.box(-10, 10), random_state=0).fit(X)
+    >>> sorted(model.cluster_centers_.mean(axis=1).round().tolist())
+    [-5.0, 5.0]
+    >>> bool(model.receipt_.epsilon_spent <= 1.0)
+    True
+    """
+
+    _algorithm = staticmethod(pe_means)
+
+
+class HDPEMeans(PrivateKMeans):
+    __doc__ = (PEMeans.__doc__ or "").replace(
+        "by Private Evolution (Algorithm 1 of the paper)", "in many dimensions (Algorithm 3 of the paper)"
+    )
+
+    _algorithm = staticmethod(hdpe_means)
+
+
+METHODS: dict[str, type[PrivateKMeans]] = {method.__name__: method for method in (PEMeans, HDPEMeans)}
+
+
+def load(path: str | Path) -> PrivateKMeans:
+    """Read a fitted model from a file that `save` wrote.
+
+    Raises
+    ------
+    ModelFileError
+        The file is missing, damaged, of a newer version, or something else altogether.
+    """
+    model = read_model(path)
+    if model.method not in METHODS:
+        raise ModelFileError(
+            f"{path} holds a {model.method[:40]!r}, which this pemeans does not know; upgrade pemeans"
+        )
+    try:
+        estimator = METHODS[model.method](**model.parameters, domain=model.domain)
+        estimator.epsilon = float(estimator.epsilon)
+        check_parameters(estimator.get_params(deep=False))
+    except (TypeError, ValueError):
+        raise ModelFileError(
+            f"{path} is damaged: its parameters make no sense; save the model again"
+        ) from None
+    estimator.cluster_centers_ = model.cluster_centers
+    estimator.cluster_sizes_ = model.cluster_sizes
+    estimator.receipt_ = model.receipt
+    estimator.domain_ = model.domain
+    estimator.n_features_in_ = model.domain.n_features
+    if model.feature_names is not None:
+        estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
+    return estimator

@@ -1,0 +1,1 @@
+"""Private Evolution for k-means: a file for every operator of the paper."""

@@ -1,0 +1,42 @@
+"""RANDOM_API: the first population, spread over the unit ball by sphere packing (section 3.1 of the paper).
+
+Su et al.'s packing, in a ball instead of a box: candidates keep a distance of ``2 a`` from one another and
+``a`` from the boundary; where that can't be met, `a` is halved and the packing starts over.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from pemeans.kernels.grid import FloatArray, GridArray, to_grid
+from pemeans.kernels.packing import Packing
+
+FIRST_RADIUS = 0.5
+"""The first `a`: half the radius of the domain."""
+PATIENCE = 100
+"""Rejections in a row after which `a` is halved."""
+
+
+def populate(size: int, dimensions: int, rng: np.random.Generator) -> GridArray:
+    """So many candidates, well spread over the unit ball, on the grid.
+
+    Examples
+    --------
+    >>> populate(10, 3, np.random.default_rng(0)).shape
+    (10, 3)
+    """
+    a = FIRST_RADIUS
+    while True:
+        packing = Packing(size, dimensions, distance=2 * a, patience=PATIENCE)
+        while not (packing.full or packing.stuck):
+            packing.offer(uniform_in_ball(2 * PATIENCE, dimensions, rng) * (1 - a))
+        if packing.full:
+            return to_grid(packing.points)
+        a /= 2
+
+
+def uniform_in_ball(count: int, dimensions: int, rng: np.random.Generator) -> FloatArray:
+    """Uniformly distributed points of the unit ball."""
+    direction = rng.standard_normal((count, dimensions))
+    direction /= np.linalg.norm(direction, axis=1, keepdims=True)
+    return np.asarray(direction * rng.random((count, 1)) ** (1 / dimensions))

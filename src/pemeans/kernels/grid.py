@@ -1,0 +1,109 @@
+"""The integer grid on which rows, candidates and projections live.
+
+A point of the unit ball becomes a vector of integers, ``2**22`` to the unit. Everything that is done to a
+private row after that is exact integer arithmetic, so it can't depend on the other rows of a batch, on the
+memory layout, on the number of threads or on the BLAS at hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+GridArray = npt.NDArray[np.int32]
+FloatArray = npt.NDArray[np.float64]
+
+GRID_BITS = 22
+"""22 bits: products of coordinates summed over any number of columns stay far below 2**53 (exact in float64)."""
+GRID_UNIT = 1 << GRID_BITS
+"""One unit of length: the radius of the domain's ball, and so the exact sensitivity of a sum of rows."""
+
+
+def quantize(unit: FloatArray) -> GridArray:
+    """Truncate points of the unit cube toward zero onto the grid, element by element.
+
+    Examples
+    --------
+    >>> quantize(np.array([[0.5, -1.0]]))
+    array([[ 2097152, -4194304]], dtype=int32)
+    """
+    return np.ascontiguousarray(np.trunc(unit * GRID_UNIT), dtype=np.int32)
+
+
+def pull_into_ball(grid: GridArray) -> GridArray:
+    """Shorten the rows that are longer than one unit; no result is longer than ``GRID_UNIT``, exactly.
+
+    Examples
+    --------
+    >>> long = quantize(np.array([[0.9, 0.9], [0.5, 0.5]]))
+    >>> pulled = pull_into_ball(long)
+    >>> int((pulled[0].astype(np.int64) ** 2).sum()) <= GRID_UNIT**2, bool((pulled[1] == long[1]).all())
+    (True, True)
+    """
+    squared = squared_norms(grid)
+    outside = np.flatnonzero(squared > GRID_UNIT**2)
+    if outside.size == 0:
+        return grid
+    # The factor errs by a few units in the last of 53 bits; 2**-40 less is certain not to be too long.
+    factor = GRID_UNIT / np.sqrt(squared[outside].astype(np.float64)) * (1 - 2.0**-40)
+    pulled = grid.copy()
+    pulled[outside] = np.trunc(grid[outside] * factor[:, np.newaxis])
+    return pulled
+
+
+def squared_norms(grid: GridArray) -> IntArray:
+    """Exact squared lengths of grid vectors."""
+    # int64 sums are exact in any order, so einsum may add as it likes.
+    wide = grid.astype(np.int64)
+    return np.einsum("ij,ij->i", wide, wide)
+
+
+def to_float(grid: npt.NDArray[np.integer]) -> FloatArray:
+    """Grid vectors in units of the domain's radius."""
+    return grid / float(GRID_UNIT)
+
+
+def to_grid(unit: FloatArray) -> GridArray:
+    """Public points on the grid: pulled into the ball where they are outside, then rounded."""
+    norm = np.sqrt((unit**2).sum(axis=1, keepdims=True))
+    inside = np.rint(unit / np.maximum(norm, 1.0) * GRID_UNIT)
+    return pull_into_ball(np.ascontiguousarray(inside, dtype=np.int32))
+
+
+@dataclass(frozen=True, eq=False)
+class Projection:
+    """A public linear map of grid vectors, applied exactly and truncated back to the grid.
+
+    Parameters
+    ----------
+    matrix : array of shape (n_out, n_in)
+        The map in floating point; it is quantized once, here.
+
+    Examples
+    --------
+    >>> half = Projection(np.array([[0.5, 0.0]]))
+    >>> half(np.array([[GRID_UNIT, 7]], dtype=np.int32))
+    array([[2097152]], dtype=int32)
+    """
+
+    matrix: FloatArray
+
+    @cached_property
+    def bits(self) -> int:
+        """Bits after the point of the quantized matrix: as many as keep every partial sum below 2**52."""
+        # |partial sum| <= |x| |row| by Cauchy-Schwarz; rounding the matrix adds at most 2 to the norm's log2.
+        longest = float(np.sqrt((self.matrix**2).sum(axis=1).max()))
+        return 52 - GRID_BITS - 2 - max(0, int(np.ceil(np.log2(longest + 1e-300))))
+
+    @cached_property
+    def quantized(self) -> FloatArray:
+        """The matrix as integers (held in float64, where BLAS multiplies them without rounding)."""
+        return np.ascontiguousarray(np.rint(self.matrix * 2.0**self.bits).T)
+
+    def __call__(self, grid: GridArray) -> GridArray:
+        exact = grid.astype(np.float64) @ self.quantized
+        return np.ascontiguousarray(np.trunc(exact * 2.0**-self.bits), dtype=np.int32)

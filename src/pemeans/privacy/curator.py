@@ -1,0 +1,94 @@
+"""The only door to the private rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from pemeans.domain import Domain
+from pemeans.kernels.grid import IntArray
+from pemeans.privacy.ledger import Ledger, Receipt
+from pemeans.privacy.noise import NoiseSampler
+from pemeans.privacy.statistics import Statistic
+from pemeans.rows.base import Rows
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """A noisy answer, and the sigma of its noise."""
+
+    values: IntArray
+    sigma: float
+
+
+class Curator:
+    """Ledger, rows and noise: charges first, then asks, and hands out noisy integers only.
+
+    Parameters
+    ----------
+    rows : Rows
+        The private rows.
+    domain : Domain
+        The public facts, bound to the data's public size.
+    ledger : Ledger
+        The budget.
+    noise : NoiseSampler
+        Where the noise comes from.
+    """
+
+    def __init__(self, rows: Rows, domain: Domain, ledger: Ledger, noise: NoiseSampler) -> None:
+        self.__rows = rows
+        self.__noise = noise
+        self._ledger = ledger
+        self.n_rows = domain.n_rows or 0
+        self.n_features = domain.n_features
+
+    @property
+    def epsilon(self) -> float:
+        """The epsilon that was granted."""
+        return self._ledger.epsilon
+
+    def release(self, name: str, statistic: Statistic, share: float) -> Answer:
+        """Answer one question with noise, for a share of the budget.
+
+        Parameters
+        ----------
+        name : str
+            What the answer is for; stands in the receipt.
+        statistic : Statistic
+            The question.
+        share : float
+            The part of the squared Gaussian-DP budget that it may cost; all shares together make at most 1.
+
+        Examples
+        --------
+        >>> from pemeans.privacy.noise import NoiseSampler, SystemBits
+        >>> from pemeans.privacy.statistics import NearestVotes
+        >>> from pemeans.rows.memory import MemoryRows
+        >>> import numpy as np
+        >>> domain = Domain.ball(1.0).bind(n_rows=3, n_features=1)
+        >>> rows = MemoryRows(np.array([[0.1], [0.2], [0.9]]), domain)
+        >>> curator = Curator(rows, domain, Ledger(np.inf, 0.01), NoiseSampler(SystemBits()))
+        >>> curator.release("votes", NearestVotes(np.array([[0], [4000000]], dtype=np.int32)), 1.0).values
+        array([2, 1])
+        """
+        # Charge first: an error after this line has still spent.
+        sigma = self._ledger.charge(name, type(statistic).__name__, statistic.sensitivity, share)
+        exact = self.__rows.total(statistic)
+        if sigma == 0:
+            return Answer(exact, sigma)
+        return Answer(exact + self.__noise.gaussian(sigma, exact.size).reshape(exact.shape), sigma)
+
+    def receipt(self, domain: str, notes: tuple[str, ...] = ()) -> Receipt:
+        """What was released so far and what it cost; `domain` describes the public domain in words."""
+        return Receipt(
+            epsilon=self._ledger.epsilon,
+            delta=self._ledger.delta,
+            releases=tuple(self._ledger.releases),
+            n_rows=self.n_rows,
+            domain=domain,
+            seeded=self.__noise.seeded,
+            notes=notes,
+        )
+
+    def __repr__(self) -> str:
+        return f"<Curator of {self.n_features} features, {self._ledger.left:.3g} of the budget left>"

@@ -1,0 +1,214 @@
+"""The privacy budget: what was granted, what each release spent, what is left; printed as the receipt."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from typing import Any
+
+from pemeans.errors import BudgetError
+from pemeans.privacy.accounting import Event, composed_epsilon, mu_of, sigma_for
+
+DELTA_FOR_SAMPLING = 2.0**-20
+"""The part of delta set aside for the sampler, whose tails are cut off far out."""
+MOST_DRAWS_LOG2 = 50
+"""No fit draws more than 2**50 numbers."""
+TOLERANCE = 1e-9
+"""Shares like 1/7 don't add up to 1 in floating point; what they overshoot is covered by `SLACK`."""
+SLACK = 1 + 1e-9
+"""Every sigma is this much larger than its share asks for."""
+NEIGHBORS = (
+    "zeroing out one row (it casts no vote and adds nothing), the number of rows being public; "
+    "equally adding or removing one row where the number of rows is public"
+)
+
+
+@dataclass(frozen=True)
+class Release:
+    """One answered question: `share` of the squared budget for `statistic` with noise `sigma`."""
+
+    name: str
+    statistic: str
+    sensitivity: int
+    sigma: float
+    share: float
+
+
+@dataclass(frozen=True)
+class Receipt:
+    """What was released and what it cost; holds nothing that is not public.
+
+    ``print(receipt)`` shows a table, `to_json` every release by itself.
+    """
+
+    epsilon: float
+    delta: float
+    releases: tuple[Release, ...]
+    n_rows: int
+    domain: str
+    seeded: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def epsilon_spent(self) -> float:
+        """The epsilon that all releases together keep at `delta`; never above `epsilon`."""
+        return _running_epsilon(self.releases, self.delta)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The receipt as plain JSON values, with the running epsilon after every release."""
+        running = [_running_epsilon(self.releases[: i + 1], self.delta) for i in range(len(self.releases))]
+        return {
+            "epsilon": _number(self.epsilon),
+            "delta": self.delta,
+            "epsilon_spent": _number(running[-1] if running else 0.0),
+            "neighbors": NEIGHBORS,
+            "public": {"n_rows": self.n_rows, "domain": self.domain},
+            "seeded": self.seeded,
+            "notes": list(self.notes),
+            "releases": [
+                asdict(release) | {"epsilon_so_far": _number(so_far)}
+                for release, so_far in zip(self.releases, running, strict=True)
+            ],
+        }
+
+    def to_json(self) -> str:
+        """The receipt as a JSON document."""
+        return json.dumps(self.to_dict(), indent=2)
+
+    @classmethod
+    def from_dict(cls, document: dict[str, Any]) -> Receipt:
+        """The receipt that `to_dict` wrote."""
+        return cls(
+            epsilon=float(document["epsilon"]),
+            delta=float(document["delta"]),
+            releases=tuple(
+                Release(
+                    r["name"], r["statistic"], int(r["sensitivity"]), float(r["sigma"]), float(r["share"])
+                )
+                for r in document["releases"]
+            ),
+            n_rows=int(document["public"]["n_rows"]),
+            domain=str(document["public"]["domain"]),
+            seeded=bool(document["seeded"]),
+            notes=tuple(map(str, document["notes"])),
+        )
+
+    def table(self) -> list[tuple[str, ...]]:
+        """Rows of text for a table: a header, then a line for every run of equal releases."""
+        lines = [("release", "statistic", "sensitivity", "sigma", "share", "epsilon so far")]
+        done = 0
+        for same in _runs(self.releases):
+            done += len(same)
+            first, share = same[0], math.fsum(release.share for release in same)
+            name = first.name if len(same) == 1 else f"{first.name}, {len(same)} times"
+            so_far = _running_epsilon(self.releases[:done], self.delta)
+            numbers = (str(first.sensitivity), f"{first.sigma:.6g}", f"{share:.4f}", f"{so_far:.6g}")
+            lines.append((name, first.statistic, *numbers))
+        return lines
+
+    def remarks(self) -> list[str]:
+        """What the table leaves unsaid: neighbors, public facts, where the noise came from."""
+        if not math.isfinite(self.epsilon):
+            noise = "NONE: epsilon is infinite, so this result is not private at all"
+        elif self.seeded:
+            noise = "from a seed: the result is reproducible, and so NOT private to whoever knows the seed"
+        else:
+            noise = "exact discrete Gaussian, from the operating system's randomness"
+        return [
+            f"Neighbors: {NEIGHBORS}.",
+            f"Public: {self.n_rows} rows; {self.domain}.",
+            f"Noise: {noise}.",
+            *(f"Note: {note}." for note in self.notes),
+        ]
+
+    def __str__(self) -> str:
+        head = (
+            f"Privacy receipt: epsilon {self.epsilon:g} at delta {self.delta:.3g}; "
+            f"spent epsilon {self.epsilon_spent:.6g}"
+        )
+        lines = self.table()
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        rows = [
+            "  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(r, widths)))  # noqa: B905
+            for r in lines
+        ]
+        return "\n".join([head, "", *(row.rstrip() for row in rows), "", *self.remarks()])
+
+
+@dataclass
+class Ledger:
+    """A budget of Gaussian differential privacy, charged before anything is asked.
+
+    Parameters
+    ----------
+    epsilon, delta : float
+        The guarantee that all releases together keep. ``epsilon=inf`` switches the noise off, for study.
+
+    Examples
+    --------
+    >>> ledger = Ledger(epsilon=1.0, delta=1e-5)
+    >>> sigma = ledger.charge("votes", "NearestVotes", sensitivity=1, share=0.25)
+    >>> round(sigma, 1), round(ledger.left, 2)
+    (7.5, 0.75)
+    """
+
+    epsilon: float
+    delta: float
+    releases: list[Release] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        """Find the budget, less what the sampler's own error takes of delta."""
+        private = math.isfinite(self.epsilon)
+        self.mu = mu_of(self.epsilon, self.delta * (1 - DELTA_FOR_SAMPLING)) if private else math.inf
+
+    @property
+    def left(self) -> float:
+        """The share of the budget (of mu squared) that is not spent yet."""
+        return 1.0 - math.fsum(release.share for release in self.releases)
+
+    @property
+    def tail_bits(self) -> int:
+        """How deep into the tails the sampler must reach.
+
+        Then 2**50 draws err by less than ``delta * 2**-20`` in total variation, and by less than 2**-50.
+        """
+        return MOST_DRAWS_LOG2 + max(58, 20 + math.ceil(-math.log2(self.delta)))
+
+    def charge(self, name: str, statistic: str, sensitivity: int, share: float) -> float:
+        """Spend a share of the budget on one release, and say how much noise that takes.
+
+        Returns
+        -------
+        float
+            The parameter sigma of the discrete Gaussian noise for every number of the answer; 0 where
+            epsilon is infinite.
+        """
+        if not 0 < share <= self.left + TOLERANCE:
+            raise BudgetError(
+                f"share={share:g} for {name!r} does not fit into the {max(self.left, 0.0):.3g} of the budget "
+                "that is left; ask for less, or grant a larger epsilon"
+            )
+        sigma = SLACK * sigma_for(self.mu * math.sqrt(share) / sensitivity) if math.isfinite(self.mu) else 0.0
+        self.releases.append(Release(name, statistic, sensitivity, sigma, share))
+        return sigma
+
+
+def _runs(releases: Sequence[Release]) -> Iterator[list[Release]]:
+    """Consecutive releases that are equal."""
+    return (list(same) for _, same in groupby(releases))
+
+
+def _running_epsilon(releases: Sequence[Release], delta: float) -> float:
+    """The epsilon of these releases together at `delta`."""
+    if any(release.sigma == 0 for release in releases):
+        return math.inf
+    events = [Event(same[0].sigma, same[0].sensitivity, len(same)) for same in _runs(releases)]
+    return composed_epsilon(events, delta * (1 - DELTA_FOR_SAMPLING)) if events else 0.0
+
+
+def _number(value: float) -> float | str:
+    """A float that JSON can hold: infinity is written as text, and ``float`` reads it back."""
+    return value if math.isfinite(value) else str(value)

@@ -1,0 +1,1 @@
+"""The private rows, wherever they live. Only `pemeans.privacy` asks them anything."""

@@ -1,0 +1,31 @@
+"""Some rows on the integer grid: what a statistic is called on."""
+
+from __future__ import annotations
+
+from pemeans.kernels.grid import GridArray, Projection
+
+
+class Block:
+    """A chunk of rows on the grid, with one view of it through a public projection kept at hand.
+
+    Parameters
+    ----------
+    grid : int32 array of shape (rows, features)
+        Rows on the grid, none longer than ``GRID_UNIT``.
+    """
+
+    def __init__(self, grid: GridArray) -> None:
+        self.grid = grid
+        self._view: Projection | None = None
+        self._seen: GridArray = grid
+
+    def through(self, view: Projection | None) -> GridArray:
+        """The rows as seen through `view`; computed once while the view stays the same."""
+        if view is None:
+            return self.grid
+        if view is not self._view:
+            self._view, self._seen = view, view(self.grid)
+        return self._seen
+
+    def __repr__(self) -> str:
+        return f"<Block of {self.grid.shape[1]} features>"  # no values, no count: a repr may reach a log
