@@ -1,6 +1,6 @@
 """Every error and warning that pemeans raises on purpose.
 
-Each message names the parameter, the value it had, and the fix. No message ever holds a value of a private row.
+Each message names the parameter, the value it had, and the fix. No message ever holds a private row's value.
 """
 
 from __future__ import annotations

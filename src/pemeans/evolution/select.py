@@ -1,4 +1,4 @@
-"""Selection: clean the noisy votes (Algorithm 2, last lines), then choose the survivors (Algorithm 1, line 5).
+"""Selection: clean the noisy votes (end of Algorithm 2), then choose the survivors (Algorithm 1, line 5).
 
 Everything here works on released values only.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pemeans.evolution.populate import uniform_in_ball
-from pemeans.kernels.grid import FloatArray, GridArray, IntArray, to_grid
+from pemeans.kernels.grid import GridArray, IntArray, to_grid
 from pemeans.kernels.kmeans import weighted_kmeans
 from pemeans.kernels.nearest import nearest
 

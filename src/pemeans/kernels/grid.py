@@ -18,7 +18,7 @@ GridArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
 
 GRID_BITS = 22
-"""22 bits: products of coordinates summed over any number of columns stay far below 2**53 (exact in float64)."""
+"""22 bits: products of two rows, summed over any number of columns, stay far below 2**53: exact in float64."""
 GRID_UNIT = 1 << GRID_BITS
 """One unit of length: the radius of the domain's ball, and so the exact sensitivity of a sum of rows."""
 
@@ -59,7 +59,8 @@ def squared_norms(grid: GridArray) -> IntArray:
     """Exact squared lengths of grid vectors."""
     # int64 sums are exact in any order, so einsum may add as it likes.
     wide = grid.astype(np.int64)
-    return np.einsum("ij,ij->i", wide, wide)
+    squared: IntArray = np.einsum("ij,ij->i", wide, wide)
+    return squared
 
 
 def to_float(grid: npt.NDArray[np.integer]) -> FloatArray:

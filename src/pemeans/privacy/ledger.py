@@ -98,7 +98,9 @@ class Receipt:
 
     def table(self) -> list[tuple[str, ...]]:
         """Rows of text for a table: a header, then a line for every run of equal releases."""
-        lines = [("release", "statistic", "sensitivity", "sigma", "share", "epsilon so far")]
+        lines: list[tuple[str, ...]] = [
+            ("release", "statistic", "sensitivity", "sigma", "share", "epsilon so far")
+        ]
         done = 0
         for same in _runs(self.releases):
             done += len(same)
