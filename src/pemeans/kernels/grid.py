@@ -13,6 +13,8 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
+from pemeans.errors import DataError, ParameterError
+
 IntArray = npt.NDArray[np.int64]
 GridArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
@@ -21,6 +23,11 @@ GRID_BITS = 22
 """22 bits: products of two rows, summed over any number of columns, stay far below 2**53: exact in float64."""
 GRID_UNIT = 1 << GRID_BITS
 """One unit of length: the radius of the domain's ball, and so the exact sensitivity of a sum of rows."""
+MOST_COLUMNS = 1 << 18
+"""Squared lengths of rows of so many columns, each up to one unit, still fit into 63 bits."""
+LONGEST_VIEW = 255
+"""A projection stretches by less than this: then what it yields fits into 32 bits, and ``2 x.c - |c|^2``
+of a projected row x and a candidate c in the unit ball stays below 2**53, as do all its partial sums."""
 
 
 def quantize(unit: FloatArray) -> GridArray:
@@ -44,6 +51,8 @@ def pull_into_ball(grid: GridArray) -> GridArray:
     >>> int((pulled[0].astype(np.int64) ** 2).sum()) <= GRID_UNIT**2, bool((pulled[1] == long[1]).all())
     (True, True)
     """
+    if grid.shape[1] > MOST_COLUMNS:
+        raise DataError(f"X has {grid.shape[1]} columns, more than {MOST_COLUMNS}; drop or combine some")
     squared = squared_norms(grid)
     outside = np.flatnonzero(squared > GRID_UNIT**2)
     if outside.size == 0:
@@ -70,8 +79,11 @@ def to_float(grid: npt.NDArray[np.integer]) -> FloatArray:
 
 def to_grid(unit: FloatArray) -> GridArray:
     """Public points on the grid: pulled into the ball where they are outside, then rounded."""
-    norm = np.sqrt((unit**2).sum(axis=1, keepdims=True))
-    inside = np.rint(unit / np.maximum(norm, 1.0) * GRID_UNIT)
+    # Far steps may be too long to be squared, or infinite: bring them into the unit cube first.
+    finite = np.nan_to_num(unit)
+    cube = finite / np.maximum(np.abs(finite).max(axis=1, keepdims=True), 1.0)
+    norm = np.sqrt((cube**2).sum(axis=1, keepdims=True))
+    inside = np.rint(cube / np.maximum(norm, 1.0) * GRID_UNIT)
     return pull_into_ball(np.ascontiguousarray(inside, dtype=np.int32))
 
 
@@ -82,7 +94,8 @@ class Projection:
     Parameters
     ----------
     matrix : array of shape (n_out, n_in)
-        The map in floating point; it is quantized once, here.
+        The map in floating point; it is quantized once, here. It must not stretch any vector to
+        `LONGEST_VIEW` times its length.
 
     Examples
     --------
@@ -92,6 +105,13 @@ class Projection:
     """
 
     matrix: FloatArray
+
+    def __post_init__(self) -> None:
+        """Refuse what could overflow for some row."""
+        if not (np.isfinite(self.matrix).all() and np.linalg.norm(self.matrix, 2) < LONGEST_VIEW):
+            raise ParameterError(
+                f"matrix of shape {self.matrix.shape} stretches {LONGEST_VIEW} times or more; scale it down"
+            )
 
     @cached_property
     def bits(self) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 
 from pemeans.kernels.grid import FloatArray, GridArray, squared_norms
 from pemeans.kernels.native import native
-from pemeans.kernels.nearest import nearest_in_numpy
+from pemeans.kernels.nearest import Kernel, nearest, nearest_in_numpy
 
 STEPS = 300
 """Most Lloyd steps, as in scikit-learn."""
@@ -21,7 +21,12 @@ TOLERANCE = 1e-4
 
 
 def weighted_kmeans(
-    points: GridArray, weights: FloatArray, k: int, starts: int, rng: np.random.Generator
+    points: GridArray,
+    weights: FloatArray,
+    k: int,
+    starts: int,
+    rng: np.random.Generator,
+    steps: int = STEPS,
 ) -> GridArray:
     """The centers of the best of several runs of k-means.
 
@@ -37,6 +42,8 @@ def weighted_kmeans(
         How many runs from fresh k-means++ seeds.
     rng : numpy.random.Generator
         Picks the seeds.
+    steps : int
+        Most Lloyd steps of a run.
 
     Examples
     --------
@@ -49,28 +56,28 @@ def weighted_kmeans(
     uniforms = rng.random((starts, 1 + (k - 1) * trials))
     tolerance = TOLERANCE * float(points.astype(np.float64).var(axis=0).mean())
     run = kmeans_in_numpy if native is None else kmeans_in_c
-    return run(np.ascontiguousarray(points), weights.astype(np.float64), uniforms, k, trials, tolerance)
+    return run(np.ascontiguousarray(points), weights.astype(np.float64), uniforms, k, trials, steps, tolerance)
 
 
 def kmeans_in_c(
-    points: GridArray, weights: FloatArray, uniforms: FloatArray, k: int, trials: int, tolerance: float
+    points: GridArray, weights: FloatArray, uniforms: FloatArray, k: int, trials: int, steps: int, tolerance: float
 ) -> GridArray:
     """The loop of `kmeans_in_numpy` in C."""
     centers = np.empty((k, points.shape[1]), dtype=np.int32)
     columns = np.ascontiguousarray(points.T, dtype=np.float64)
-    native.kmeans(points, columns, weights, uniforms, centers, points.shape[1], trials, STEPS, tolerance)
+    native.kmeans(points, columns, weights, uniforms, centers, points.shape[1], trials, steps, tolerance)
     return centers
 
 
 def kmeans_in_numpy(
-    points: GridArray, weights: FloatArray, uniforms: FloatArray, k: int, trials: int, tolerance: float
+    points: GridArray, weights: FloatArray, uniforms: FloatArray, k: int, trials: int, steps: int, tolerance: float
 ) -> GridArray:
     """Best of the starts whose seeds `uniforms` choose, one row a start."""
     best, winner = np.inf, points[:k]
     for chances in uniforms:
-        centers = _lloyd(points, weights, _seeds(points, weights, chances, k, trials), tolerance)
-        labels = nearest_in_numpy(points, centers)
-        loss = float(np.cumsum(weights * squared_norms(points - centers[labels]))[-1])
+        seeds = _seeds(points, weights, chances, k, trials)
+        centers = lloyd(points, weights, seeds, steps, tolerance, nearest_in_numpy)
+        loss = weighted_loss(points, weights, centers, nearest_in_numpy)
         if loss < best:
             best, winner = loss, centers
     return winner
@@ -103,22 +110,34 @@ def _gaps(points: GridArray, chosen: int) -> FloatArray:
     return squared_norms(points - points[chosen]).astype(np.float64)
 
 
-def _lloyd(points: GridArray, weights: FloatArray, centers: GridArray, tolerance: float) -> GridArray:
+def lloyd(
+    points: GridArray,
+    weights: FloatArray,
+    centers: GridArray,
+    steps: int,
+    tolerance: float = 0.0,
+    find: Kernel = nearest,
+) -> GridArray:
     """Lloyd steps until the labels stay, or the centers nearly do; a center without points stays."""
     labels = np.full(len(points), -1, dtype=np.int32)
     centers = centers.copy()
-    for _ in range(STEPS):
-        previous, labels = labels, nearest_in_numpy(points, centers)
+    for _ in range(steps):
+        previous, labels = labels, find(points, centers)
         if np.array_equal(previous, labels):
             break
         mass = np.bincount(labels, weights=weights, minlength=len(centers))
         full = mass > 0
         before = centers[full].astype(np.float64)
-        sums = np.stack(
-            [np.bincount(labels, weights=weights * x, minlength=len(centers)) for x in points.T], 1
-        )
+        sums = np.stack([np.bincount(labels, weights=weights * x, minlength=len(centers)) for x in points.T], 1)
         after = np.rint(sums[full] / mass[full, np.newaxis])
         centers[full] = after
         if ((after - before) ** 2).sum() <= tolerance:
             break
     return centers
+
+
+def weighted_loss(
+    points: GridArray, weights: FloatArray, centers: GridArray, find: Kernel = nearest
+) -> float:
+    """Weighted sum of squared distances to the nearest center, in squared grid units."""
+    return float(np.cumsum(weights * squared_norms(points - centers[find(points, centers)]))[-1])

@@ -47,6 +47,11 @@ class Curator:
         """The epsilon that was granted."""
         return self._ledger.epsilon
 
+    @property
+    def mu(self) -> float:
+        """The whole budget as a parameter of Gaussian differential privacy."""
+        return self._ledger.mu
+
     def release(self, name: str, statistic: Statistic, share: float) -> Answer:
         """Answer one question with noise, for a share of the budget.
 

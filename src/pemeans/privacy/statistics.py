@@ -8,12 +8,12 @@ that row added: its L2 length is the sensitivity.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import isqrt
 from typing import ClassVar, Protocol
 
 import numpy as np
 
-from pemeans.kernels.grid import GRID_UNIT, GridArray, IntArray, Projection
-from pemeans.kernels.nearest import nearest
+from pemeans.kernels.grid import GRID_BITS, GRID_UNIT, GridArray, IntArray, Projection, squared_norms
 from pemeans.rows.block import Block
 
 
@@ -50,7 +50,7 @@ class NearestVotes:
     sensitivity: ClassVar[int] = 1
 
     def __call__(self, block: Block) -> IntArray:
-        labels = nearest(block.through(self.view), self.candidates)
+        labels = block.nearest(self.candidates, self.view)
         return np.bincount(labels, minlength=len(self.candidates)).astype(np.int64)
 
 
@@ -74,9 +74,108 @@ class NearestSums:
     sensitivity: ClassVar[int] = GRID_UNIT
 
     def __call__(self, block: Block) -> IntArray:
-        labels = nearest(block.through(self.view), self.candidates)
+        labels = block.nearest(self.candidates, self.view)
         sums = np.empty((len(self.candidates), block.grid.shape[1]), dtype=np.int64)
         for j, column in enumerate(block.grid.T):
             # float64 holds these integer partial sums exactly: 2**14 rows of 22 bits stay below 2**53.
             sums[:, j] = np.bincount(labels, weights=column, minlength=len(self.candidates))
+        return sums
+
+
+MOMENT_BITS = 14
+"""Coordinates are truncated to 14 bits before they are multiplied."""
+DIAGONAL, OFF_DIAGONAL = 5, 7
+"""Weights of the squares and of the products: 7/5 is just below the square root of 2."""
+
+
+@dataclass(frozen=True, eq=False)
+class SecondMoments:
+    """The sum of ``x x^T`` over the rows: its upper triangle, squares times 5 and products times 7.
+
+    Sensitivity ``5 * 2**28``: with t the row truncated to 14 bits (never longer than ``2**14``), a row adds
+    a vector of squared length ``25 sum t_i^4 + 49 sum_{i<j} t_i^2 t_j^2``, which is at most
+    ``25 (sum t_i^2)^2 = 25 |t|^4``, because 49 < 2 * 25.
+
+    Parameters
+    ----------
+    n_features : int
+        Width of the rows.
+    """
+
+    n_features: int
+    sensitivity: ClassVar[int] = DIAGONAL << (2 * MOMENT_BITS)
+
+    def __call__(self, block: Block) -> IntArray:
+        # Products of integers summed below 2**53: float64 matrix products are exact, in any order.
+        coarse = np.trunc(block.grid / 2.0 ** (GRID_BITS - MOMENT_BITS))
+        moments = (coarse.T @ coarse).astype(np.int64)
+        np.fill_diagonal(moments, moments.diagonal() * DIAGONAL)
+        upper = np.triu_indices(self.n_features)
+        return np.where(upper[0] == upper[1], 1, OFF_DIAGONAL) * moments[upper]
+
+
+@dataclass(frozen=True, eq=False)
+class DistanceHistogram:
+    """How many rows lie how far from their nearest center.
+
+    Sensitivity 1: a row adds one to exactly one bin, by its own exact squared distance.
+
+    Parameters
+    ----------
+    centers : int32 array of shape (k, n_features)
+        Public centers on the grid.
+    edges : int64 array
+        Rising upper edges of the bins in grid units, inclusive; what is beyond the last counts in one more bin.
+    """
+
+    centers: GridArray
+    edges: IntArray
+    sensitivity: ClassVar[int] = 1
+
+    def __call__(self, block: Block) -> IntArray:
+        gaps = block.grid - self.centers[block.nearest(self.centers)]
+        bins = np.searchsorted(self.edges**2, squared_norms(gaps), side="left")
+        return np.bincount(bins, minlength=len(self.edges) + 1).astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualSums:
+    """For every center the sum of its rows' residuals, shortened to `radius`, and their number, weighted.
+
+    Sensitivity ``ceil(sqrt(radius^2 + weight^2))``: a row adds to one center only, its residual (shortened,
+    then truncated toward zero, so never longer than `radius`) and `weight` to the count.
+
+    Parameters
+    ----------
+    centers : int32 array of shape (k, n_features)
+        Public centers on the grid.
+    radius : int
+        The longest residual, in grid units.
+    weight : int
+        What a row counts, in grid units.
+    """
+
+    centers: GridArray
+    radius: int
+    weight: int
+
+    @property
+    def sensitivity(self) -> int:
+        """The longest vector that a row can add."""
+        squared = self.radius**2 + self.weight**2
+        return isqrt(squared - 1) + 1
+
+    def __call__(self, block: Block) -> IntArray:
+        """An array of shape (k, n_features + 1); the weighted counts are in the last column."""
+        labels = block.nearest(self.centers)
+        gaps = block.grid - self.centers[labels]
+        length = np.sqrt(squared_norms(gaps).astype(np.float64))
+        # As in pull_into_ball: 2**-40 less is certain not to be too long.
+        factor = np.minimum(self.radius / np.maximum(length, 1.0) * (1 - 2.0**-40), 1.0)
+        short = np.trunc(gaps * factor[:, np.newaxis])
+        k, d = self.centers.shape
+        sums = np.empty((k, d + 1), dtype=np.int64)
+        for j in range(d):
+            sums[:, j] = np.bincount(labels, weights=short[:, j], minlength=k)
+        sums[:, d] = self.weight * np.bincount(labels, minlength=k)
         return sums

@@ -1,0 +1,85 @@
+"""Vote rounds in the subspace that keep many more candidates alive than there are clusters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from pemeans.evolution.select import keep_largest, signal_to_noise
+from pemeans.evolution.subspace import Subspace
+from pemeans.kernels.grid import FloatArray, GridArray, to_float, to_grid
+from pemeans.kernels.kmeans import weighted_kmeans
+from pemeans.privacy.curator import Curator
+from pemeans.privacy.statistics import NearestVotes
+
+POPULATION = 1500
+"""Candidates in a vote, where n/8 or 2k does not say otherwise: the cost stays linear in n."""
+SURVIVORS_PER_CLUSTER, SURVIVING_PART = 6, 0.6
+"""At most 6 k survivors, and at most 60 % of the candidates with votes."""
+SELECTION_STEPS = 25
+WIDEST, NARROWEST = 0.6, 0.12
+"""Spread of the variations in the first and in the last round, in expected cluster radii."""
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """The candidates of one population that kept votes after the clean-up."""
+
+    points: GridArray
+    weights: FloatArray
+    sigma: float
+
+
+@dataclass(frozen=True, eq=False)
+class Coreset:
+    """The last two populations with their votes: a small weighted stand-in for the rows."""
+
+    last: Votes
+    before: Votes | None
+
+    @property
+    def points(self) -> GridArray:
+        return self.last.points if self.before is None else np.vstack([self.before.points, self.last.points])
+
+    @property
+    def weights(self) -> FloatArray:
+        if self.before is None:
+            return self.last.weights
+        return np.concatenate([self.before.weights, self.last.weights])
+
+
+def explore(
+    curator: Curator, space: Subspace, k: int, rounds: int, share: float, rng: np.random.Generator
+) -> Coreset:
+    """So many votes, each for `share` of the budget; what is left of the last two is the coreset."""
+    n, p = curator.n_rows, len(space.variances)
+    size = max(2 * k, min(max(n // 8, 4 * k), max(POPULATION, 2 * k)))
+    population = to_grid(rng.standard_normal((size, p)) * np.sqrt(space.variances))
+    spreads = k ** (-1 / p) * space.rms / sqrt(p) * np.geomspace(WIDEST, NARROWEST, max(rounds - 1, 1))
+    core: Coreset | None = None
+    for number in range(rounds):
+        answer = curator.release("votes", NearestVotes(population, space.view), share)
+        cleaned = keep_largest(answer.values, n)
+        if signal_to_noise(cleaned, answer.sigma) < 1:
+            size = max(size // 2, 4 * k)
+        voted = cleaned > 0
+        last = Votes(population[voted], cleaned[voted].astype(np.float64), answer.sigma)
+        core = Coreset(last, core.last if core else None)
+        if number < rounds - 1 and len(core.points):
+            population = next_population(core, k, size, float(spreads[number]), rng)
+    assert core is not None
+    return core
+
+
+def next_population(
+    core: Coreset, k: int, size: int, spread: float, rng: np.random.Generator
+) -> GridArray:
+    """Survivors of the coreset, several for every cluster wanted, and Gaussian variations of each."""
+    points, weights = core.points, core.weights
+    wanted = min(SURVIVORS_PER_CLUSTER * k, max(k, int(SURVIVING_PART * len(points))), len(points))
+    survivors = weighted_kmeans(points, weights, wanted, 1, rng, SELECTION_STEPS)
+    copies = np.repeat(to_float(survivors), max(size // wanted, 2), axis=0)
+    children = to_grid(copies + spread * rng.standard_normal(copies.shape))
+    return np.concatenate([survivors, children])

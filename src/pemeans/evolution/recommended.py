@@ -1,0 +1,63 @@
+"""DPKMeans: evolution finds where the clusters are, small residual sums then say it exactly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import log
+
+import numpy as np
+
+from pemeans.evolution.agglomerate import settle
+from pemeans.evolution.explore import explore
+from pemeans.evolution.refine import refine
+from pemeans.evolution.select import Selection
+from pemeans.evolution.sizes import sizes_from_votes
+from pemeans.evolution.subspace import find_subspace
+from pemeans.kernels.grid import to_float, to_grid
+from pemeans.privacy.curator import Curator
+
+SUBSPACE = 12
+"""Dimensions in which the votes are cast."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How the budget is shared out; a function of public facts alone."""
+
+    dimensions: int
+    moment_share: float
+    histogram_share: float
+    vote_share: float
+    rounds: int
+    steps: int
+
+    @property
+    def refine_share(self) -> float:
+        """What is left for the residual sums."""
+        return 1 - self.moment_share - self.histogram_share - self.vote_share
+
+
+def plan(n: int, d: int, k: int, mu: float) -> Plan:
+    """Shares, vote rounds and refinement steps for data of this public size."""
+    relative_noise = k**2 * d / (n * mu) ** 2
+    votes = 0.4
+    if d > SUBSPACE:
+        votes = min(max(0.45 - 0.25 * log(max(relative_noise, 1e-300) / 0.002) / log(25), 0.2), 0.45)
+    rounds = round(min(max(votes * (mu * n / (4 * k)) ** 2, 3), 14))
+    steps = min(max(round(k * d / 16), 3), 8)
+    return Plan(min(d, SUBSPACE), 0.06, 0.03, votes, rounds, steps)
+
+
+def dp_kmeans(curator: Curator, n_clusters: int, rng: np.random.Generator) -> Selection:
+    """All of DPKMeans: second moment, votes, centers, refinement."""
+    k = n_clusters
+    todo = plan(curator.n_rows, curator.n_features, k, curator.mu)
+    space = find_subspace(curator, todo.dimensions, todo.moment_share)
+    core = explore(curator, space, k, todo.rounds, todo.vote_share / todo.rounds, rng)
+    found = settle(core, k, rng)
+    sizes = sizes_from_votes(core.last, found, curator.n_rows)
+    lifted = to_float(found) @ space.basis[:, : todo.dimensions].T
+    centers, sizes = refine(
+        curator, lifted, space.basis, sizes, todo.steps, todo.histogram_share, todo.refine_share, todo.dimensions
+    )
+    return Selection(to_grid(centers), np.rint(sizes.values).astype(np.int64))
