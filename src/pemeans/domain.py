@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Number
 from typing import Any
 
 import numpy as np
@@ -20,8 +21,11 @@ from pemeans.kernels.grid import FloatArray, GridArray, pull_into_ball, quantize
 
 LARGEST = 1e150
 """Bounds are at most this large, so that squares of them are still numbers."""
+SMALLEST = 1e-150
+"""Widths and radii are at least this large, for the same reason."""
 
 Numbers = float | Sequence[float] | npt.NDArray[Any]
+Bounds = tuple[tuple[float, ...], tuple[float, ...]]
 
 
 @dataclass(frozen=True)
@@ -44,8 +48,8 @@ class Domain:
     """The middle; one number stands for all features until the domain is bound to data."""
     radius: float
     """Radius of the ball that holds the domain, in the units of the metric."""
-    half_widths: tuple[float, ...] | None = None
-    """Half the width of the box in every feature; None for a ball."""
+    bounds: Bounds | None = None
+    """The lower and the upper corner of the box; None for a ball."""
     scale: bool = False
     """Whether distances are measured in half-widths of each feature."""
     from_data: bool = False
@@ -64,22 +68,33 @@ class Domain:
         scale : bool, default False
             True measures every feature in its own half-widths, so that all weigh the same, whatever their
             units. False keeps the user's units.
+
+        Examples
+        --------
+        >>> print(Domain.box(0, [1, 10], scale=True))
+        box of 2 features: [0, 1], [0, 10], each measured in its half-width
         """
         low, high = _numbers("lower", lower), _numbers("upper", upper)
         if len(low) != len(high) and 1 not in (len(low), len(high)):
             raise DomainError(
                 f"lower has {len(low)} values and upper has {len(high)}; give as many of one as of the other"
             )
+        if not isinstance(scale, bool | np.bool_):
+            raise DomainError(f"scale={shown(scale)} is neither True nor False")
         width = max(len(low), len(high))
         low, high = low * (width // len(low)), high * (width // len(high))
         for j, (a, b) in enumerate(zip(low, high, strict=True)):
-            if not a < b:
+            if not b - a >= SMALLEST:
                 raise DomainError(
-                    f"lower={a:g} is not below upper={b:g} for feature {j}; give bounds with lower < upper"
+                    f"lower={a!r} is not below upper={b!r} for feature {j}; give bounds with lower < upper"
                 )
-        half = tuple((b - a) / 2 for a, b in zip(low, high, strict=True))
-        middle = tuple(a + h for a, h in zip(low, half, strict=True))
-        return cls(center=middle, radius=_box_radius(half, scale), half_widths=half, scale=scale)
+        half = [(b - a) / 2 for a, b in zip(low, high, strict=True)]
+        return cls(
+            center=tuple(a + h for a, h in zip(low, half, strict=True)),
+            radius=math.sqrt(width) if scale else math.hypot(*half),
+            bounds=(low, high),
+            scale=bool(scale),
+        )
 
     @classmethod
     def ball(cls, radius: float, center: Numbers = 0.0) -> Domain:
@@ -88,14 +103,21 @@ class Domain:
         Parameters
         ----------
         radius : float
-            The largest Euclidean distance of a row from the center.
+            The largest distance of a row from the center.
         center : float or sequence of float, default 0
             The middle of the ball; one number holds for all features.
+
+        Examples
+        --------
+        >>> print(Domain.ball(radius=2.5, center=[1, -1]))
+        ball of radius 2.5 around 1, -1
         """
-        (size,) = _numbers("radius", radius)
-        if not size > 0:
-            raise DomainError(f"radius={size:g} is not positive; give the largest distance from the center")
-        return cls(center=_numbers("center", center), radius=size)
+        sizes = _numbers("radius", radius)
+        if len(sizes) != 1 or not sizes[0] >= SMALLEST:
+            raise DomainError(
+                f"radius={shown(radius)} is not one positive number; give the largest distance from the center"
+            )
+        return cls(center=_numbers("center", center), radius=sizes[0])
 
     @property
     def n_features(self) -> int:
@@ -106,25 +128,30 @@ class Domain:
         """Settle for data of this public size; one number for all features becomes one a feature."""
         if self.n_features not in (1, n_features):
             raise DomainError(
-                f"domain describes {self.n_features} features, but the data has {n_features}; "
+                f"domain describes {self.n_features} features, but X has {n_features}; "
                 "give bounds for every column, in the order of the columns"
             )
         times = n_features // self.n_features
-        half = self.half_widths and self.half_widths * times
-        return dataclasses.replace(
-            self,
-            center=self.center * times,
-            half_widths=half,
-            radius=_box_radius(half, self.scale) if half else self.radius,
-            n_rows=n_rows,
-        )
+        if self.bounds is None:
+            bound = Domain.ball(self.radius, self.center * times)
+        else:
+            lower, upper = self.bounds
+            bound = Domain.box(lower * times, upper * times, self.scale)
+        return dataclasses.replace(bound, from_data=self.from_data, n_rows=n_rows)
+
+    @property
+    def _half_widths(self) -> FloatArray | None:
+        """The unit of the metric, feature by feature, where that is not the user's own."""
+        if self.bounds is None or not self.scale:
+            return None
+        lower, upper = np.asarray(self.bounds)
+        return np.asarray((upper - lower) / 2)
 
     @property
     def _unit(self) -> FloatArray:
         """The length in the user's units, feature by feature, that becomes one unit of the ball."""
-        if self.scale and self.half_widths is not None:
-            return np.asarray(self.half_widths) * self.radius
-        return np.full(self.n_features, self.radius)
+        half = self._half_widths
+        return np.full(self.n_features, self.radius) if half is None else half * self.radius
 
     def to_grid(self, rows: npt.NDArray[np.floating]) -> GridArray:
         """Move rows into the domain and onto the integer grid of the unit ball, each row by itself.
@@ -132,43 +159,40 @@ class Domain:
         Elementwise float64 arithmetic is the same for every row and every layout; what adds over columns
         (the norm) is done in integers.
         """
-        middle = np.asarray(self.center)
-        wide = np.clip(rows.astype(np.float64), -LARGEST, LARGEST)
-        if self.half_widths is not None:
-            half = np.asarray(self.half_widths)
-            return pull_into_ball(
-                quantize((np.clip(wide, middle - half, middle + half) - middle) / self._unit)
-            )
+        lower, upper = self.bounds or (-LARGEST, LARGEST)
         # A tiny radius may overflow here; a warning about it would tell of a row.
-        with np.errstate(over="ignore"):
-            unit = np.clip((wide - middle) / self._unit, -LARGEST, LARGEST)
-        # Dividing by the largest coordinate keeps the direction, and leaves a row that is still outside.
-        return pull_into_ball(quantize(unit / np.maximum(np.abs(unit).max(axis=1, keepdims=True), 1.0)))
+        with np.errstate(all="ignore"):
+            inside = np.clip(rows.astype(np.float64), lower, upper)
+            unit = np.clip((inside - self.center) / self._unit, -LARGEST, LARGEST)
+            # Dividing by the largest coordinate keeps the direction, and leaves a row outside that is outside.
+            cube = unit / np.maximum(np.abs(unit).max(axis=1, keepdims=True), 1.0)
+        return pull_into_ball(quantize(cube))
 
     def from_unit(self, unit: FloatArray) -> FloatArray:
         """Points of the unit ball in the user's units, inside the box if there is one."""
         points: FloatArray = np.asarray(self.center) + unit * self._unit
-        if self.half_widths is not None:
-            middle, half = np.asarray(self.center), np.asarray(self.half_widths)
-            points = np.clip(points, middle - half, middle + half)
-        return points
+        return points if self.bounds is None else np.clip(points, *self.bounds)
 
     def measured(self, points: npt.NDArray[np.floating]) -> FloatArray:
-        """Points in the units of the metric: the user's units, or half-widths with ``scale=True``."""
-        wide = points.astype(np.float64)
-        return wide / np.asarray(self.half_widths) if self.scale and self.half_widths is not None else wide
+        """Points in the units of the metric: the user's units, or half-widths with ``scale=True``.
+
+        Numbers beyond 1e150 are taken as that, so that distances stay finite.
+        """
+        half = self._half_widths
+        with np.errstate(all="ignore"):
+            wide = np.ascontiguousarray(points, dtype=np.float64)
+            return np.clip(wide if half is None else wide / half, -LARGEST, LARGEST)
 
     def describe(self, names: Sequence[str] | None = None) -> str:
         """One line in the user's units, with the features' names if they are known."""
         origin = " (read from the private rows!)" if self.from_data else ""
-        if self.half_widths is None:
-            around = ", ".join(f"{c:.6g}" for c in dict.fromkeys(self.center))
-            if len(self.center) > 6 and len(set(self.center)) > 1:
-                around = f"a center of {len(self.center)} features"
+        if self.bounds is None:
+            center = self.center[:1] if len(set(self.center)) == 1 else self.center
+            around = ", ".join(f"{c:.6g}" for c in center[:6]) + (", ..." if len(center) > 6 else "")
             return f"ball of radius {self.radius:.6g} around {around}{origin}"
         bounds = [
-            f"{f'{names[j]} ' if names else ''}[{c - h:.6g}, {c + h:.6g}]"
-            for j, (c, h) in enumerate(zip(self.center, self.half_widths, strict=True))
+            f"{f'{names[j]} ' if names else ''}[{a:.6g}, {b:.6g}]"
+            for j, (a, b) in enumerate(zip(*self.bounds, strict=True))
         ]
         listed = ", ".join(bounds[:6]) + (", ..." if len(bounds) > 6 else "")
         scaled = ", each measured in its half-width" if self.scale else ""
@@ -179,28 +203,28 @@ class Domain:
 
     def to_dict(self) -> dict[str, Any]:
         """The domain as plain JSON values."""
-        return {
-            "shape": "ball" if self.half_widths is None else "box",
-            "center": list(self.center),
-            "radius": self.radius,
-            "half_widths": None if self.half_widths is None else list(self.half_widths),
-            "scale": self.scale,
-            "from_data": self.from_data,
-            "n_rows": self.n_rows,
-        }
+        if self.bounds is None:
+            shape: dict[str, Any] = {"shape": "ball", "radius": self.radius, "center": list(self.center)}
+        else:
+            lower, upper = map(list, self.bounds)
+            shape = {"shape": "box", "lower": lower, "upper": upper, "scale": self.scale}
+        return shape | {"from_data": self.from_data, "n_rows": self.n_rows}
 
     @classmethod
     def from_dict(cls, document: dict[str, Any]) -> Domain:
-        """The domain that `to_dict` wrote."""
-        half = document["half_widths"]
-        return cls(
-            center=tuple(map(float, document["center"])),
-            radius=float(document["radius"]),
-            half_widths=None if half is None else tuple(map(float, half)),
-            scale=bool(document["scale"]),
-            from_data=bool(document["from_data"]),
-            n_rows=document["n_rows"],
-        )
+        """The domain that `to_dict` wrote.
+
+        Examples
+        --------
+        >>> domain = Domain.box([0, 10], [120, 60])
+        >>> Domain.from_dict(domain.to_dict()) == domain
+        True
+        """
+        if document["shape"] == "ball":
+            domain = cls.ball(document["radius"], document["center"])
+        else:
+            domain = cls.box(document["lower"], document["upper"], document["scale"])
+        return dataclasses.replace(domain, from_data=document["from_data"], n_rows=document["n_rows"])
 
 
 def domain_read_from(rows: npt.NDArray[np.floating]) -> Domain:
@@ -209,27 +233,58 @@ def domain_read_from(rows: npt.NDArray[np.floating]) -> Domain:
     This is how the paper's protocol normalizes, for every method alike. The mean and the farthest row are
     private, so it is only ever done at the user's explicit wish.
     """
-    wide = np.clip(rows.astype(np.float64), -LARGEST, LARGEST)
-    middle = wide.mean(axis=0)
-    farthest = float(np.sqrt(((wide - middle) ** 2).sum(axis=1).max()))
-    ball = Domain.ball(radius=farthest if farthest > 0 else 1.0, center=middle)
-    return dataclasses.replace(ball, from_data=True)
+    with np.errstate(all="ignore"):
+        # Contiguous, because the rounding of a sum over rows depends on the memory layout.
+        wide = np.clip(np.ascontiguousarray(rows, dtype=np.float64), -LARGEST, LARGEST)
+        middle = np.clip(wide.mean(axis=0), -LARGEST, LARGEST)
+        farthest = float(np.sqrt(((wide - middle) ** 2).sum(axis=1).max()))
+    radius = min(farthest, LARGEST) if farthest >= SMALLEST else 1.0
+    return dataclasses.replace(Domain.ball(radius, middle), from_data=True)
 
 
-def _numbers(name: str, value: Numbers) -> tuple[float, ...]:
+def shown(value: Any) -> str:
+    """A parameter's value for a message: in full where it is short and plain, else by its type.
+
+    What was passed by mistake may be the private rows themselves.
+
+    Examples
+    --------
+    >>> shown(-1), shown([[57.5, 180.0]])
+    ('-1', '<list>')
+    """
+    if value is None or isinstance(value, str | bool | Number):
+        try:
+            text = repr(value)
+        except ValueError:  # Python writes no integers of thousands of digits
+            text = ""
+        if 0 < len(text) <= 40:
+            return text
+    return f"<{type(value).__name__}>"
+
+
+def _numbers(name: str, value: Any) -> tuple[float, ...]:
     """Finite numbers of sensible size, or an error that names the parameter."""
-    try:
-        numbers = tuple(float(v) for v in np.atleast_1d(np.asarray(value, dtype=np.float64)).ravel())
-    except (TypeError, ValueError):
-        raise DomainError(f"{name}={value!r} is not a number or a sequence of numbers") from None
+    numbers = _as_floats(value)
+    if numbers is None:
+        raise DomainError(
+            f"{name}={shown(value)} is not a number or a flat sequence of numbers; pass a float, or one float "
+            "for every feature"
+        )
     if not numbers:
         raise DomainError(f"{name} is empty; give one number, or one for every feature")
     for number in numbers:
-        if not math.isfinite(number) or abs(number) > LARGEST:
-            raise DomainError(f"{name}={number:g} is not a finite number of size at most {LARGEST:g}")
+        if not abs(number) <= LARGEST:
+            raise DomainError(f"{name}={number!r} is not a finite number of size at most {LARGEST:g}")
     return numbers
 
 
-def _box_radius(half: tuple[float, ...], scale: bool) -> float:
-    """The distance from the middle of the box to its corners, in the metric's units."""
-    return math.sqrt(len(half)) if scale else math.hypot(*half)
+def _as_floats(value: Any) -> tuple[float, ...] | None:
+    """One number or a flat sequence of them; None for text and whatever else is none."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        return None
+    if array.dtype.kind not in "fiu" or array.ndim > 1:
+        return None
+    with np.errstate(all="ignore"):
+        return tuple(array.astype(np.float64).ravel().tolist())

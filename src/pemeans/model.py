@@ -8,20 +8,24 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from pemeans.domain import Domain
-from pemeans.errors import ModelFileError
+from pemeans.domain import Domain, shown
+from pemeans.errors import ModelFileError, PemeansError
 from pemeans.kernels.grid import FloatArray, IntArray
 from pemeans.privacy.ledger import Receipt
 
 FORMAT = "pemeans-model"
 VERSION = 1
 """Goes up when a file of the new kind can't be read by older code."""
+DERIVED = ("epsilon_spent", "epsilon_so_far", "neighbors")
+"""What a receipt shows but works out anew when it is read."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,13 +40,28 @@ class Model:
     cluster_sizes: IntArray
     receipt: Receipt
 
-    def save(self, path: str | Path) -> None:
-        """Write the document."""
-        Path(path).write_text(json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the document.
+
+        Raises
+        ------
+        ModelFileError
+            The file can't be written.
+        """
+        document = self.to_dict()
+        text = _written(document | {"checksum": _checksum(_written(document))})
+        try:
+            Path(path).write_text(text, encoding="utf-8")
+            return
+        except (OSError, TypeError, ValueError) as error:
+            problem = getattr(error, "strerror", None) or type(error).__name__
+        raise ModelFileError(
+            f"{_name(path)} can't be written: {problem}; check that its folder exists and may be written to"
+        )
 
     def to_dict(self) -> dict[str, Any]:
-        """The document, checksum included."""
-        document = {
+        """The document, but for its checksum."""
+        return {
             "format": FORMAT,
             "version": VERSION,
             "method": self.method,
@@ -53,10 +72,9 @@ class Model:
             "cluster_sizes": self.cluster_sizes.tolist(),
             "receipt": self.receipt.to_dict(),
         }
-        return document | {"checksum": _checksum(document)}
 
 
-def read_model(path: str | Path) -> Model:
+def read_model(path: str | os.PathLike[str]) -> Model:
     """Read a document back, or say why it can't be.
 
     Raises
@@ -66,49 +84,100 @@ def read_model(path: str | Path) -> Model:
     """
     document = _read_document(path)
     try:
+        names = document["feature_names"]
         model = Model(
-            method=str(document["method"]),
+            method=document["method"],
             parameters=dict(document["parameters"]),
-            feature_names=None if document["feature_names"] is None else tuple(document["feature_names"]),
+            feature_names=None if names is None else tuple(map(str, names)),
             domain=Domain.from_dict(document["domain"]),
             cluster_centers=np.array(document["cluster_centers"], dtype=np.float64),
             cluster_sizes=np.array(document["cluster_sizes"], dtype=np.int64),
             receipt=Receipt.from_dict(document["receipt"]),
         )
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError):
-        raise ModelFileError(_damaged(path, "a field is missing or of the wrong kind")) from None
-    if model.cluster_centers.shape != (len(model.cluster_sizes), model.domain.n_features):
-        raise ModelFileError(_damaged(path, "the centers, sizes and domain do not fit together"))
+        # Written again it must be the same: no number as text, no fraction cut off, nothing extra.
+        sound = _fits_together(model) and _essence(model.to_dict()) == _essence(document)
+    except (KeyError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError, PemeansError):
+        sound = False
+    if not sound:
+        raise ModelFileError(_damaged(path, "a field is missing, or not what it should be"))
     return model
 
 
-def _read_document(path: str | Path) -> dict[str, Any]:
+def _fits_together(model: Model) -> bool:
+    """Whether all parts speak of as many clusters and features."""
+    k, d = len(model.cluster_sizes), model.domain.n_features
+    named = model.feature_names is None or len(model.feature_names) == d
+    return named and k > 0 and model.cluster_sizes.ndim == 1 and model.cluster_centers.shape == (k, d)
+
+
+def _essence(document: dict[str, Any]) -> str:
+    """What a document states, without what is derived from that."""
+    receipt = {name: value for name, value in document["receipt"].items() if name not in DERIVED}
+    releases = [
+        {name: value for name, value in release.items() if name not in DERIVED}
+        for release in receipt["releases"]
+    ]
+    stated = document | {"receipt": receipt | {"releases": releases}}
+    return json.dumps(stated, sort_keys=True, allow_nan=False)
+
+
+def _read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The JSON of a model file, its format, version and checksum checked."""
+    text = _read_text(path)
     try:
-        document = json.loads(Path(path).read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ModelFileError(f"{path} can't be read: {error.strerror or error}; check the path") from None
-    except (ValueError, RecursionError):
-        raise ModelFileError(_damaged(path, "it is not JSON")) from None
+        document = json.loads(text)
+        checksum = _checksum(text)
+    except (ValueError, AttributeError, RecursionError):
+        document = None
+    if document is None:
+        raise ModelFileError(_damaged(path, "it is not JSON"))
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(f"{path} is not a pemeans model file; pass a file written by model.save(...)")
+        raise ModelFileError(f"{_name(path)} is not a pemeans model file; pass one written by model.save(...)")
     version = document.get("version")
-    if isinstance(version, int) and version > VERSION:
+    if type(version) is not int or version < 1:
+        raise ModelFileError(_damaged(path, "its version is not a whole number"))
+    if version > VERSION:
         raise ModelFileError(
-            f"{path} has version {version}, but this pemeans reads versions up to {VERSION}; upgrade pemeans"
+            f"{_name(path)} has version {shown(version)}, but this pemeans reads versions up to {VERSION}; "
+            "upgrade pemeans"
         )
-    if version != VERSION:
-        raise ModelFileError(_damaged(path, f"its version is {str(version)[:20]!r}"))
-    stated = document.pop("checksum", None)
-    if stated != _checksum(document):
+    if document.pop("checksum", None) != checksum:
         raise ModelFileError(_damaged(path, "its checksum does not match its content"))
     return document
 
 
-def _damaged(path: str | Path, why: str) -> str:
-    return f"{path} is damaged: {why}; save the model again"
+def _read_text(path: str | os.PathLike[str]) -> str:
+    """The file as text."""
+    try:
+        return Path(path).read_text(encoding="utf-8")
+    except UnicodeDecodeError:
+        problem = "it is not text; pass a file written by model.save(...)"
+    except (OSError, TypeError, ValueError) as error:
+        problem = f"{getattr(error, 'strerror', None) or type(error).__name__}; check the path"
+    raise ModelFileError(f"{_name(path)} can't be read: {problem}")
 
 
-def _checksum(document: dict[str, Any]) -> str:
-    canonical = json.dumps(document, sort_keys=True, separators=(",", ":"))
+def _name(path: Any) -> str:
+    return str(path) if isinstance(path, str | os.PathLike) else f"path={shown(path)}"
+
+
+def _damaged(path: Any, why: str) -> str:
+    return f"{_name(path)} is damaged: {why}; save the model again"
+
+
+def _written(document: dict[str, Any]) -> str:
+    """Indented JSON, with every list of plain numbers on one line."""
+    text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    return re.sub(r'\[\n[^][{}"]*\]', lambda found: " ".join(found[0].split()), text)
+
+
+def _checksum(text: str) -> str:
+    """A hash of all but the checksum itself, over numbers as they are written and not as they are rounded."""
+
+    def literal(digits: str) -> str:
+        return f"number {digits}"
+
+    document = json.loads(text, parse_float=literal, parse_int=literal, parse_constant=literal)
+    document.pop("checksum", None)
+    canonical = json.dumps(document, sort_keys=True)
     return hashlib.sha256(canonical.encode()).hexdigest()

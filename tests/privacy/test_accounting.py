@@ -189,7 +189,7 @@ def test_a_vector_is_hidden_as_well_as_its_length_promises(sigma: float, shift: 
 
 
 def hockey_stick(events: Sequence[Event], epsilon: float, direction: int) -> mpmath.mpf:
-    """The delta of events of sensitivity 1, from the joint outcomes of all of them, for one order of neighbors."""
+    """The delta of events of sensitivity 1, from all their joint outcomes, for one order of the neighbors."""
     mass: dict[tuple[int, ...], mpmath.mpf] = {(): mpmath.mpf(1)}
     for event in events:
         reach = math.ceil(26 * event.sigma) + 2
@@ -203,7 +203,7 @@ def hockey_stick(events: Sequence[Event], epsilon: float, direction: int) -> mpm
         mass = {(*key, s): p * q for key, p in mass.items() for s, q in total.items()}
     delta = mpmath.mpf(0)
     for sums, p in mass.items():
-        # One way round x = X was drawn, and p(x)/p(x - 1) is the ratio; the other way x = X + 1 and its inverse.
+        # One way round x = S is drawn, and the ratio is p(x)/p(x - 1); the other way x = S + 1, and its inverse.
         loss = mpmath.fsum(
             (e.count - 2 * s if direction > 0 else 2 * s + e.count) / (2 * mpmath.mpf(e.sigma) ** 2)
             for e, s in zip(events, sums, strict=True)

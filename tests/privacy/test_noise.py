@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from contextlib import contextmanager
-from decimal import Context, Decimal
+from decimal import Context, Decimal, localcontext
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 from unittest import mock
 
@@ -193,30 +194,29 @@ class ScriptedBits:
 
 
 class ExactLaw:
-    """An independent evaluation of the slots in the module's docstring, to fifty digits."""
+    """An independent evaluation of the slots in the module's docstring, to sixty digits."""
 
     def __init__(self, law: noise._Law, sharpness: int) -> None:
-        self.context = Context(prec=60)
         self.scale = Decimal(law.scale)
-        self.power = sharpness
+        self.sharpness = sharpness
         self.width = 2 ** max(0, math.floor(math.log2(law.scale)) - 4)
-        reach = 60 if sharpness == 1 else 14
-        self.starts = [h * self.width for h in range(math.ceil(reach * law.scale / self.width))]
-        largest = [self.weight(m) for m in self.starts]
-        if self.width > 1:
-            largest[0] = Decimal(1)
-        self.edges = [Decimal(0)]
-        for weight in largest:
-            self.edges.append(self.context.add(self.edges[-1], weight))
-        self.total = self.edges[-1]
+        self.starts = [h * self.width for h in range(math.ceil(20 * law.scale / self.width))]
+        with localcontext(prec=60):
+            weights = [self.weight(start) for start in self.starts]
+            if self.width > 1:
+                weights[0] = Decimal(1)
+            self.edges = list(accumulate(weights, initial=Decimal(0)))
+            self.total = self.edges[-1]
+            if sharpness == 1:
+                # The geometric series goes on without end.
+                ratio = (-self.width / self.scale).exp()
+                self.total += self.weight(self.starts[-1] + self.width) / (1 - ratio)
 
     def weight(self, m: int) -> Decimal:
-        if m == 0:
-            return Decimal("0.5")
-        ratio = self.context.divide(Decimal(m), self.scale)
-        return self.context.exp(
-            self.context.multiply(Decimal(-1) / self.power, self.context.power(ratio, self.power))
-        )
+        with localcontext(prec=60):
+            return (
+                Decimal("0.5") if m == 0 else (-((m / self.scale) ** self.sharpness) / self.sharpness).exp()
+            )
 
     def share(self, value: Decimal) -> Fraction:
         return Fraction(value) / Fraction(self.total)
@@ -233,7 +233,7 @@ LAWS = [
 
 @pytest.mark.parametrize(("law", "sharpness"), LAWS)
 class TestStaircase:
-    """Uniforms on a regular grid hit an interval as often as it is long, give or take one: no chance in it."""
+    """Uniforms on a regular grid hit an interval as often as it is long, give or take one: no chance here."""
 
     def areas(self, law: noise._Law, offset: int, uniforms: list[int], bits: int) -> dict[int, int]:
         table = noise._Table(law)
@@ -270,6 +270,15 @@ class TestStaircase:
         edges = noise._Table(law)._edges
         for ours, theirs in zip(edges.tolist(), exact.edges, strict=False):
             assert abs(Fraction(ours) - exact.share(theirs)) < noise._TOLERANCE / 32
+
+    def test_exact_arithmetic_doubts_what_it_has_rounded_off(self, law: noise._Law, sharpness: int) -> None:
+        exact = ExactLaw(law, sharpness)
+        table = noise._ExactTable(law, 117)
+        x = noise._LazyUniform(0, SeededBits(0))
+        x.length = 170
+        for edge in exact.edges[1:40]:
+            x.value = math.floor(exact.share(edge) * 2**x.length)
+            assert table.look_up(x, 0) is None
 
     def test_close_calls_are_doubted_and_settled_by_further_bits(
         self, law: noise._Law, sharpness: int
@@ -329,6 +338,25 @@ class TestExactPath:
             sampler(16).gaussian(200.0, 1000)
             with every_comparison_in_doubt(), pytest.raises(AssertionError, match="resolved"):
                 sampler(16).gaussian(200.0, 1000)
+
+
+class TestScale:
+    """The scale is the rational number that the float64 is, down to its last bit."""
+
+    @pytest.mark.parametrize("scale", [0.1, 1 / 3, 1e9 / 7, 2.0**45])
+    def test_exponents_are_exact(self, scale: float) -> None:
+        m = 2**50 + 1
+        assert Fraction(*noise._Gaussian(scale, 128).exact_exponent(m)) == m**2 / (2 * Fraction(scale) ** 2)
+        assert Fraction(*noise._Laplace(scale).exact_exponent(m)) == m / Fraction(scale)
+
+    def test_no_digit_is_lost_on_the_way(self) -> None:
+        with mock.patch.object(noise, "_Table", wraps=noise._Table) as table:
+            sampler(35, tail_bits=200).gaussian(1 / 3, 1)
+            sampler(35).laplace(1e9 / 7, 1)
+        assert [call.args for call in table.call_args_list] == [
+            (noise._Gaussian(1 / 3, 200),),
+            (noise._Laplace(1e9 / 7),),
+        ]
 
 
 class TestTruncation:
@@ -434,6 +462,15 @@ class TestBits:
         assert sequence.n_children_spawned == 0
         other = sequence.spawn(1)[0]
         assert not np.array_equal(SeededBits(sequence).words(4), SeededBits(other).words(4))
+
+    @pytest.mark.parametrize(("sigma", "words"), [(3.0, 1), (2.0**15 - 1, 1), (2.0**15, 2), (2.0**40, 2)])
+    def test_no_bit_serves_twice(self, sigma: float, words: int) -> None:
+        # One sign, 53 bits of x, and log2(sigma) - 4 bits of offset: a second word as soon as 64 are too few.
+        bits = SeededBits(36)
+        noisy = NoiseSampler(bits)
+        with mock.patch.object(bits, "words", wraps=bits.words) as drawn:
+            noisy.gaussian(sigma, 1)
+        assert drawn.call_count == words
 
     def test_system_bits_differ_each_time(self) -> None:
         noisy = NoiseSampler(SystemBits())

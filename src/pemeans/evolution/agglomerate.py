@@ -55,15 +55,23 @@ def ward(centers: FloatArray, mass: FloatArray, k: int) -> FloatArray:
     gaps = ((centers[:, np.newaxis] - centers) ** 2).sum(axis=2)
     cost = gaps * (mass[:, np.newaxis] * mass / (mass[:, np.newaxis] + mass))
     np.fill_diagonal(cost, np.inf)
+    partner = cost.argmin(axis=1)  # every center's cheapest partner is kept, so that a merger costs O(m)
+    lowest = cost.min(axis=1)
     alive = np.ones(len(centers), dtype=bool)
     for _ in range(len(centers) - k):
-        a, b = divmod(int(cost.argmin()), len(centers))
+        a = int(lowest.argmin())
+        b = int(partner[a])
         centers[a] = (mass[a] * centers[a] + mass[b] * centers[b]) / (mass[a] + mass[b])
         mass[a] += mass[b]
         alive[b] = False
-        row = ((centers - centers[a]) ** 2).sum(axis=1) * (mass * mass[a] / (mass + mass[a]))
-        row[~alive] = np.inf
-        row[a] = np.inf
-        cost[a], cost[:, a] = row, row
+        raised = ((centers - centers[a]) ** 2).sum(axis=1) * (mass * mass[a] / (mass + mass[a]))
+        raised[~alive] = np.inf
+        raised[a] = np.inf
+        cost[a], cost[:, a] = raised, raised
         cost[b], cost[:, b] = np.inf, np.inf
+        lost = np.flatnonzero(alive & ((partner == a) | (partner == b)))
+        stale = np.union1d(lost, [a, b])
+        closer = raised < lowest
+        partner[closer], lowest[closer] = a, raised[closer]
+        partner[stale], lowest[stale] = cost[stale].argmin(axis=1), cost[stale].min(axis=1)
     return centers[alive]

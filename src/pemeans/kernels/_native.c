@@ -186,6 +186,14 @@ static PyObject *py_nearest(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
+/* From here on a product and a sum are rounded one by one, as NumPy does it, also where the machine could fuse
+ * them: the same seed gives the same candidates everywhere. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+
 /* ---- sphere packing: which of these candidates keep their distance (populate.py) ---- */
 
 #if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)

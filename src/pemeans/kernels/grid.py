@@ -38,7 +38,9 @@ def quantize(unit: FloatArray) -> GridArray:
     >>> quantize(np.array([[0.5, -1.0]]))
     array([[ 2097152, -4194304]], dtype=int32)
     """
-    return np.ascontiguousarray(np.trunc(unit * GRID_UNIT), dtype=np.int32)
+    # What comes in is clipped already; that no row is ever longer than the unit must not rest on it.
+    cube = np.fmax(np.fmin(unit, 1.0), -1.0)
+    return np.ascontiguousarray(np.trunc(cube * GRID_UNIT), dtype=np.int32)
 
 
 def pull_into_ball(grid: GridArray) -> GridArray:

@@ -7,10 +7,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
+from textwrap import fill
 from typing import Any
 
 from pemeans.errors import BudgetError
 from pemeans.privacy.accounting import Event, composed_epsilon, mu_of, sigma_for
+from pemeans.privacy.noise import MAX_SCALE
 
 DELTA_FOR_SAMPLING = 2.0**-20
 """The part of delta set aside for the sampler, whose tails are cut off far out."""
@@ -20,6 +22,8 @@ TOLERANCE = 1e-9
 """Shares like 1/7 don't add up to 1 in floating point; what they overshoot is covered by `SLACK`."""
 SLACK = 1 + 1e-9
 """Every sigma is this much larger than its share asks for."""
+LINE_WIDTH = 80
+"""Remarks under a printed receipt are wrapped here."""
 NEIGHBORS = (
     "zeroing out one row (it casts no vote and adds nothing), the number of rows being public; "
     "equally adding or removing one row where the number of rows is public"
@@ -137,7 +141,8 @@ class Receipt:
             "  ".join(cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in enumerate(zip(r, widths)))  # noqa: B905
             for r in lines
         ]
-        return "\n".join([head, "", *(row.rstrip() for row in rows), "", *self.remarks()])
+        remarks = (fill(remark, LINE_WIDTH, subsequent_indent="  ") for remark in self.remarks())
+        return "\n".join([head, "", *(row.rstrip() for row in rows), "", *remarks])
 
 
 @dataclass
@@ -194,6 +199,11 @@ class Ledger:
                 "that is left; ask for less, or grant a larger epsilon"
             )
         sigma = SLACK * sigma_for(self.mu * math.sqrt(share) / sensitivity) if math.isfinite(self.mu) else 0.0
+        if sigma > MAX_SCALE:
+            raise BudgetError(
+                f"epsilon={self.epsilon:g} at delta={self.delta:g} would take noise of sigma={sigma:.3g} for "
+                f"{name!r}, more than can be drawn; grant a larger epsilon or make fewer releases"
+            )
         self.releases.append(Release(name, statistic, sensitivity, sigma, share))
         return sigma
 

@@ -1,12 +1,15 @@
 """Reading what the user passed: one numeric table, checked once, before anything is released.
 
-This is the only place where a message may depend on private rows: it says that a value is missing, infinite or
-not a number, and in which column, but never which row or what value.
+This is the only place where a message may depend on private rows: it says that a value is missing, infinite
+or not a number, and in which column, but never which row or what value.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import narwhals as nw
@@ -14,14 +17,19 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
-from pemeans.errors import DataError, DataTypeError
+from pemeans.errors import DataError, DataTypeError, PemeansError
+
+FloatTable = npt.NDArray[np.floating[Any]]
+
+NUMBERS = (Real, Decimal, np.bool_, type(None))
+"""What an array of Python objects may hold; None is a missing value, which is refused as such."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
     """Finite numbers in rows and columns, and the columns' names where they have any."""
 
-    values: npt.NDArray[np.floating[Any]]
+    values: FloatTable
     names: tuple[str, ...] | None
 
 
@@ -39,22 +47,71 @@ def read_table(data: Any) -> Table:
     array([[1., 2.],
            [3., 4.]])
     """
-    if sparse.issparse(data):
-        raise DataError("X is a sparse matrix, which is not supported; pass a dense array: X.toarray()")
-    frame = nw.from_native(data, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        raise DataError("X is a lazy frame; collect it first: X.collect()")
-    if isinstance(frame, nw.Series):
-        raise DataError("Expected a 2D table, but X is a single column. Reshape your data: X.to_frame()")
-    table = _from_frame(frame) if isinstance(frame, nw.DataFrame) else Table(_from_array(data), None)
+    try:
+        table = _converted(data)
+    except (PemeansError, MemoryError):
+        raise
+    except Exception:
+        table = None
+    # Raised out here, where no other error is chained: a library's own words may quote a private value.
+    if table is None:
+        raise DataError(
+            "X can't be read as a table of numbers; pass a 2-dimensional array, rows of equal length, or a data "
+            "frame whose columns have distinct names"
+        )
     _check_shape(table.values)
     _check_finite(table)
     return table
 
 
+def check_same_features(table: Table, width: int, names: Sequence[str] | None, model: str) -> None:
+    """Rows to predict have the columns that the model was fitted on; said in scikit-learn's words."""
+    if names is not None and table.names is not None and tuple(names) != table.names:
+        raise DataError(
+            "The feature names should match those that were passed during fit.\n"
+            + _listed("Feature names unseen at fit time", set(table.names) - set(names))
+            + _listed("Feature names seen at fit time, yet now missing", set(names) - set(table.names))
+            + ("" if set(names) ^ set(table.names) else "Feature names must be in the same order as they were in fit.\n")
+        )
+    found = table.values.shape[1]
+    if found != width:
+        raise DataError(f"X has {found} features, but {model} is expecting {width} features as input")
+
+
+def _listed(title: str, names: set[str]) -> str:
+    """A few names under a title, or nothing."""
+    lines = [f"- {name}\n" for name in sorted(names)]
+    return "".join([f"{title}:\n", *lines[:5], *(["- ...\n"] if len(lines) > 5 else [])]) if lines else ""
+
+
+def _converted(data: Any) -> Table:
+    """An array or frame as a table, not yet looked at for what it holds."""
+    if sparse.issparse(data):
+        raise DataTypeError("X is a sparse matrix, which is not supported; pass a dense array: X.toarray()")
+    if isinstance(data, np.ma.MaskedArray):
+        raise DataError("X is a masked array, whose masked values are missing; drop or fill them: X.filled(...)")
+    frame = _as_frame(data)
+    if isinstance(frame, nw.LazyFrame):
+        raise DataError("X is a lazy frame; collect it first: X.collect()")
+    return Table(_from_array(data), None) if frame is None else _from_frame(frame)
+
+
+def _as_frame(data: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
+    """A data frame of any kind, or whatever hands out Arrow data; None for what is neither."""
+    frame = nw.from_native(data, pass_through=True)
+    if isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        return frame
+    if isinstance(data, np.ndarray) or getattr(data, "ndim", 2) == 1:
+        return None
+    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
+        import pyarrow as pa  # imported late: NumPy users need not wait for it
+
+        return nw.from_native(pa.table(data))
+    return None
+
+
 def _from_frame(frame: nw.DataFrame[Any]) -> Table:
     """Columns of a data frame as one array; every column must hold numbers."""
-    names = tuple(map(str, frame.columns))
     columns = []
     for name in frame.columns:
         column = frame[name]
@@ -62,48 +119,44 @@ def _from_frame(frame: nw.DataFrame[Any]) -> Table:
             raise DataTypeError(
                 f"column {name!r} of X holds {column.dtype}, not numbers; drop it or encode it as numbers"
             )
-        columns.append(column.cast(nw.Float64).to_numpy())
+        columns.append(_as_float64(column.to_numpy()))
     values = np.column_stack(columns) if columns else np.empty((len(frame), 0))
-    text_names = all(isinstance(name, str) for name in frame.columns)
-    return Table(values.astype(np.float64, copy=False), names if text_names else None)
+    named = all(isinstance(name, str) for name in frame.columns)
+    return Table(values, tuple(frame.columns) if named else None)
 
 
-def _from_array(data: Any) -> npt.NDArray[np.floating[Any]]:
+def _from_array(data: Any) -> FloatTable:
     """An array of float32 or float64, without a word about its values where it is neither."""
-    try:
-        array = np.asarray(data)
-    except (TypeError, ValueError):
-        raise DataError("X is not a rectangular table; pass rows of equal length") from None
+    array = np.asarray(data)
     if array.ndim != 2:
-        hint = "Reshape your data: X.reshape(-1, 1) for one feature, X.reshape(1, -1) for one row"
-        raise DataError(f"Expected 2D array, got {array.ndim}D array instead. {hint}")
+        raise DataError(
+            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X.reshape(-1, 1) for one "
+            "feature, X.reshape(1, -1) for one row"
+        )
     if array.dtype.kind == "c":
-        raise DataError("Complex data not supported: X must hold real numbers")
-    if array.dtype.kind not in "fiubO":
-        raise DataTypeError(f"X holds {array.dtype.name}, not numbers; drop such columns or encode them")
-    if array.dtype in (np.float32, np.float64):
-        return array
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError):
-        # NumPy's own message would quote the value, so it is not chained.
+        raise DataTypeError("Complex data not supported: X must hold real numbers")
+    kinds = set(map(type, array.ravel())) if array.dtype.kind == "O" else set()
+    if array.dtype.kind not in "fiubO" or not all(issubclass(kind, NUMBERS) for kind in kinds):
         raise DataTypeError(
-            "X holds something that is not a number (each argument must be a string of digits or a number); "
-            "drop such columns or encode them"
-        ) from None
+            f"X holds values of type {array.dtype.name}, but each argument must be a number, not a string or "
+            "other object that stands for a number; drop such columns or encode them"
+        )
+    return array if array.dtype in (np.float32, np.float64) else _as_float64(array)
 
 
-def _check_shape(values: npt.NDArray[np.floating[Any]]) -> None:
+def _as_float64(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
+    """The same numbers in double precision; a warning that one is too large would tell of a row."""
+    with np.errstate(all="ignore"):
+        return array.astype(np.float64, copy=False)
+
+
+def _check_shape(values: FloatTable) -> None:
     """At least one row and one column."""
-    rows, columns = values.shape
-    if rows == 0:
-        raise DataError(
-            f"Found array with 0 sample(s) (shape={values.shape}) while a minimum of 1 is required."
-        )
-    if columns == 0:
-        raise DataError(
-            f"Found array with 0 feature(s) (shape={values.shape}) while a minimum of 1 is required."
-        )
+    for axis, name in enumerate(("sample", "feature")):
+        if values.shape[axis] == 0:
+            raise DataError(
+                f"Found array with 0 {name}(s) (shape={values.shape}) while a minimum of 1 is required."
+            )
 
 
 def _check_finite(table: Table) -> None:
@@ -113,6 +166,5 @@ def _check_finite(table: Table) -> None:
         column = int(bad.argmax())
         where = repr(table.names[column]) if table.names else str(column)
         raise DataError(
-            f"Input X contains NaN, infinity or a missing value in column {where}; "
-            "drop or fill such rows before fitting"
+            f"Input X contains NaN, infinity or a missing value in column {where}; drop or fill such rows first"
         )

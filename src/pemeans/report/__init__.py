@@ -1,0 +1,1 @@
+"""How fitted models are shown to people: tables in a terminal, and pictures."""
