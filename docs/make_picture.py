@@ -69,8 +69,8 @@ def draw_people(axes: Axes) -> None:
     plain, _ = plain_fit(rows)
     fits = np.concatenate([private_fit(rows, 1.0, seed).cluster_centers_ for seed in range(FITS)])
     axes.scatter(*rows.T, s=5, color=PEOPLE, linewidths=0, alpha=0.6, label="5,000 invented people")
-    ring = {"facecolors": "none", "edgecolors": INK, "linewidths": 1.8}
-    axes.scatter(*plain.T, s=240, **ring, label="k-means, not private")
+    ring = {"facecolors": "none", "edgecolors": INK, "linewidths": 1.8, "zorder": 3}
+    axes.scatter(*plain.T, s=380, **ring, label="k-means, not private")
     label = f"PEMeans at epsilon 1: {FITS} fits"
     axes.scatter(*fits.T, s=36, marker="D", color=ORANGE, edgecolors="white", linewidths=0.6, label=label)
     axes.set(xlabel="age", ylabel="body mass index")
@@ -91,8 +91,9 @@ def draw_prices(axes: Axes) -> None:
     axes.set_xticks(BUDGETS, [f"{budget:g}" for budget in BUDGETS])
     axes.set_yticks((1, 2, 5, 10), ("1 ×", "2 ×", "5 ×", "10 ×"))
     axes.minorticks_off()
-    axes.set_title(f"Loss beside k-means: median of {FITS} fits, and the middle 80 %", loc="left")
-    axes.legend(frameon=False)
+    axes.set_title("What privacy costs: the loss beside that of k-means", loc="left")
+    note = f"line: the median of {FITS} fits\nband: the middle 80 % of them"
+    axes.legend(frameon=False, title=note, title_fontsize=9.5, alignment="left")
 
 
 def main() -> None:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
@@ -88,7 +88,7 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
     return wrapped
 
 
-def _fail(message: str, code: int = 1) -> None:
+def _fail(message: str, code: int = 1) -> NoReturn:
     typer.echo(f"Error: {' '.join(message.split())}", err=True)
     raise typer.Exit(code)
 
@@ -135,7 +135,9 @@ def options(
 @app.command()
 @spoken
 def fit(
-    data: Annotated[Path, typer.Argument(help="Private rows: a .csv, .parquet or .feather file.")],
+    data: Annotated[
+        Path, typer.Argument(metavar="DATA", help="Private rows: a .csv, .parquet or .feather file.")
+    ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes (JSON).")],
     n_clusters: Annotated[int, typer.Option("-k", "--clusters", min=1, help="How many clusters.")] = 8,
     epsilon: Annotated[float, typer.Option(help="The privacy budget: less is more private.")] = 1.0,
@@ -192,14 +194,17 @@ def fit(
     from pemeans.rows.files import read_columns
 
     wanted = _split(columns) or list(known.limits) or None
-    box = known.domain(wanted) if known.limits and wanted else None
-    ball = None if radius is None else Domain.ball(radius)
+    domain: Domain | str = "from-data"
+    if radius is not None:
+        domain = Domain.ball(radius)
+    elif wanted and not bounds_from_data:
+        domain = known.domain(wanted)
     table = read_columns(data, wanted)
     estimator = _estimator(method, table.num_columns)(
         n_clusters,
         epsilon=epsilon,
         delta=delta,
-        domain=box or ball or "from-data",
+        domain=domain,
         n_samples=n_samples,
         random_state=seed,
         n_jobs=threads,
@@ -216,8 +221,8 @@ def fit(
 @app.command()
 @spoken
 def predict(
-    model: Annotated[Path, typer.Argument(help="A model file that fit wrote.")],
-    data: Annotated[Path, typer.Argument(help="Rows: a .csv, .parquet or .feather file.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that fit wrote.")],
+    data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows: a .csv, .parquet or .feather file.")],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Where the labels go: .csv, .parquet or .feather.")
     ],
@@ -255,13 +260,13 @@ def predict(
 @app.command()
 @spoken
 def inspect(
-    model: Annotated[Path, typer.Argument(help="A model file that fit wrote.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that fit wrote.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines instead.")] = False,
 ) -> None:
     """Show the centers of a model and its privacy receipt."""
     from pemeans.estimators import load
     from pemeans.model import read_model
-    from pemeans.report.tables import receipt_table
+    from pemeans.report.tables import show_receipt
 
     estimator = load(model)
     if as_json:
@@ -269,9 +274,7 @@ def inspect(
         return
     console = _console()
     _show_centers(estimator, console)
-    console.print(receipt_table(estimator.receipt_))
-    for remark in estimator.receipt_.remarks():
-        console.print(remark)
+    show_receipt(estimator.receipt_, console)
 
 
 @app.command()
@@ -285,6 +288,8 @@ def demo(
 
     Shows what was found beside the truth, and writes a model file and pictures to a folder.
     """
+    if out.exists() and not out.is_dir():
+        raise ParameterError(f"--out {out} is a file; give a folder")
     from pemeans.demo import run
 
     run(out, _console())
@@ -354,11 +359,15 @@ def _show_centers(estimator: PrivateKMeans, console: Console) -> None:
 
     centers = estimator.cluster_centers_
     names = getattr(estimator, "feature_names_in_", [f"x{j}" for j in range(centers.shape[1])])
-    console.print(
-        f"{type(estimator).__name__}: {estimator.receipt_.n_rows:,} rows of {centers.shape[1]:,} columns in "
-        f"{len(centers):,} clusters. Sizes are noisy."
-    )
+    rows, clusters = _counted(estimator.receipt_.n_rows, "row"), _counted(len(centers), "cluster")
+    columns = _counted(centers.shape[1], "column")
+    console.print(f"{type(estimator).__name__}: {rows} in {clusters}, by {columns}. Sizes are noisy.\n")
     console.print(centers_table(centers, estimator.cluster_sizes_, list(names)))
+    console.print()
+
+
+def _counted(count: int, thing: str) -> str:
+    return f"{count:,} {thing}{'' if count == 1 else 's'}"
 
 
 def _show_budget(estimator: PrivateKMeans, console: Console) -> None:

@@ -15,7 +15,7 @@ from pemeans.bounds import Bounds
 from pemeans.estimators import PEMeans
 from pemeans.kernels.distances import squared_distances
 from pemeans.kernels.grid import FloatArray, IntArray
-from pemeans.report.tables import centers_table, receipt_table
+from pemeans.report.tables import centers_table, show_receipt
 from pemeans.rows.files import write_table
 
 SEED = 20
@@ -130,14 +130,15 @@ def run(folder: Path, console: Console) -> None:
     patients = clinic()
     found = cluster(patients)
     _show(found, console)
+    found.model.save(folder / "model.json")
     write_table(patients.table(), folder / "clinic.csv")
     (folder / "bounds.toml").write_text(_bounds_file(), encoding="utf-8")
-    found.model.save(folder / "model.json")
-    pictures = _draw(patients, found, folder, console)
-    console.print(f"Files in {folder}: model.json, clinic.csv, bounds.toml{''.join(pictures)}")
-    console.print(
-        "The same on your own: pemeans fit clinic.csv -k 5 --bounds-file bounds.toml --out mine.json"
-    )
+    names = ["model.json", "clinic.csv", "bounds.toml", *_draw(patients, found, folder, console)]
+    console.print(f"Wrote to {folder}: {', '.join(names)}\n")
+    console.print("Now try:", soft_wrap=True)
+    console.print(f"  pemeans inspect {folder / 'model.json'}", soft_wrap=True)
+    fit = f"  pemeans fit {folder / 'clinic.csv'} -k 5 --bounds-file {folder / 'bounds.toml'} --out mine.json"
+    console.print(fit, soft_wrap=True)
 
 
 def _show(found: Findings, console: Console) -> None:
@@ -145,23 +146,21 @@ def _show(found: Findings, console: Console) -> None:
     console.print(
         f"A made-up clinic: {sum(g.size for g in GROUPS):,} patients in {len(GROUPS)} groups, which the "
         "program is not told. No patient ever lived, so this demo may show rows, true groups and exact "
-        "losses; of real data show the private centers and the receipt only."
+        "losses; of real data show the private centers and the receipt only.\n"
     )
     labels, centers, sizes = [], [], []
     for i, group in enumerate(GROUPS):
         labels += [group.name, "  found privately"]
         centers += [group.mean, found.private[i]]
         sizes += [group.size, found.sizes[i]]
+    title = f"Centers found with epsilon {EPSILON:g}, below the true ones"
+    console.print(centers_table(np.array(centers), np.array(sizes), FEATURES, labels, title))
     console.print(
-        centers_table(np.array(centers), np.array(sizes), FEATURES, labels, f"Centers at epsilon {EPSILON:g}")
+        f"\nLoss {found.private_loss:.4f}, {found.private_loss / found.exact_loss:.3f} times that of "
+        f"scikit-learn's KMeans without privacy ({found.exact_loss:.4f}).\n"
     )
-    console.print(
-        f"Loss: {found.private_loss:.4f} with privacy, {found.exact_loss:.4f} without (scikit-learn), "
-        f"{found.private_loss / found.exact_loss:.3f} times as much."
-    )
-    console.print(receipt_table(found.model.receipt_))
-    for remark in found.model.receipt_.remarks():
-        console.print(remark)
+    show_receipt(found.model.receipt_, console)
+    console.print()
 
 
 def _bounds_file() -> str:
@@ -172,17 +171,19 @@ def _bounds_file() -> str:
 def _draw(patients: Clinic, found: Findings, folder: Path, console: Console) -> list[str]:
     """Pictures of the patients with both kinds of centers, if matplotlib is there."""
     try:
-        from pemeans.report.pictures import Marks, scatter
+        from pemeans.report.pictures import Dots, scatter
     except ModuleNotFoundError:
         console.print("No pictures: matplotlib is missing; install it with: pip install 'pemeans[plot]'")
         return []
     names = []
     for pair in PAIRS:
-        marks = [
-            Marks("centers without privacy", found.exact[:, pair], marker="X", size=110, color="black"),
-            Marks(f"private centers (epsilon {EPSILON:g})", found.private[:, pair], "o", 110, "crimson"),
+        rows, private, exact = patients.rows[:, pair], found.private[:, pair], found.exact[:, pair]
+        series = [
+            Dots(group.name, rows[patients.groups == i], size=8, face=f"C{i}", alpha=0.4)
+            for i, group in enumerate(GROUPS)
         ]
+        series.append(Dots("centers without privacy", exact, 240, "none", "black"))
+        series.append(Dots(f"private centers (epsilon {EPSILON:g})", private, 90, "crimson", "white"))
         names.append("-".join(FEATURES[i] for i in pair) + ".png")
-        axes = (UNITS[pair[0]], UNITS[pair[1]])
-        scatter(folder / names[-1], patients.rows[:, pair], patients.groups, axes, marks)
-    return [f", {name}" for name in names]
+        scatter(folder / names[-1], series, (UNITS[pair[0]], UNITS[pair[1]]))
+    return names

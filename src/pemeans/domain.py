@@ -28,7 +28,7 @@ Numbers = float | Sequence[float] | npt.NDArray[Any]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Domain:
     """Where rows can lie. Make one with `Domain.box` or `Domain.ball`.
 
@@ -115,7 +115,7 @@ class Domain:
         sizes = _numbers("radius", radius)
         if len(sizes) != 1 or not sizes[0] >= SMALLEST:
             raise DomainError(
-                f"radius={shown(radius)} is not one positive number; give the largest distance from the center"
+                f"radius={shown(radius)} is not one positive number; give the largest distance to the center"
             )
         return cls(center=_numbers("center", center), radius=sizes[0])
 
@@ -164,7 +164,7 @@ class Domain:
         with np.errstate(all="ignore"):
             inside = np.clip(rows.astype(np.float64), lower, upper)
             unit = np.clip((inside - self.center) / self._unit, -LARGEST, LARGEST)
-            # Dividing by the largest coordinate keeps the direction, and leaves a row outside that is outside.
+            # Dividing by the largest coordinate keeps the direction, and leaves outside what is outside.
             cube = unit / np.maximum(np.abs(unit).max(axis=1, keepdims=True), 1.0)
         return pull_into_ball(quantize(cube))
 
@@ -200,6 +200,9 @@ class Domain:
 
     def __str__(self) -> str:
         return self.describe()
+
+    def __repr__(self) -> str:
+        return f"Domain({self.describe()})"
 
     def to_dict(self) -> dict[str, Any]:
         """The domain as plain JSON values."""
@@ -267,8 +270,8 @@ def _numbers(name: str, value: Any) -> tuple[float, ...]:
     numbers = _as_floats(value)
     if numbers is None:
         raise DomainError(
-            f"{name}={shown(value)} is not a number or a flat sequence of numbers; pass a float, or one float "
-            "for every feature"
+            f"{name}={shown(value)} is not a number or a flat sequence of numbers; pass a float, or one for "
+            "every feature"
         )
     if not numbers:
         raise DomainError(f"{name} is empty; give one number, or one for every feature")

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
+import os
 import warnings
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any, ClassVar, Self
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import BaseEstimator, ClusterMixin, TransformerMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
 from pemeans.domain import Domain, domain_read_from
-from pemeans.errors import ModelFileError, PrivacyLeakWarning, SeededNoiseWarning
+from pemeans.errors import ModelFileError, PemeansError, PrivacyLeakWarning, SeededNoiseWarning
 from pemeans.evolution.loop import Iteration, Settings, Watcher, pe_means
 from pemeans.evolution.project import hdpe_means
 from pemeans.evolution.select import Selection
@@ -28,20 +30,25 @@ from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
 from pemeans.progress import Progress, showing_progress
 from pemeans.rows.memory import MemoryRows
-from pemeans.rows.table import Table, read_table
+from pemeans.rows.table import Table, check_same_features, read_table
 
-Algorithm = Callable[[Curator, Settings, np.random.Generator, Watcher | None], Selection]
 Labels = npt.NDArray[np.int32]
 
+NO_NOISE = "inf"
+"""How a model file writes an infinite epsilon."""
 NOT_SAVED = ("random_state", "domain", "n_jobs", "progress")
 """Parameters that a model file leaves out: a seed would let its reader subtract the noise."""
 FROM_DATA_NOTE = "the domain was read from the private rows, which the guarantee does not cover"
 
 
-class PrivateKMeans(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ignore[misc]
+class PrivateKMeans(
+    ClassNamePrefixFeaturesOutMixin,  # type: ignore[misc]
+    TransformerMixin,  # type: ignore[misc]
+    ClusterMixin,  # type: ignore[misc]
+    BaseEstimator,  # type: ignore[misc]
+    ABC,
+):
     """What all methods share: parameters, fitting through a curator, and predictions."""
-
-    _algorithm: ClassVar[Algorithm]
 
     def __init__(
         self,
@@ -85,27 +92,41 @@ class PrivateKMeans(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
             The private rows: NumPy, pandas, polars or Arrow; finite numbers only.
         y : ignored
             For scikit-learn's sake.
+
+        Returns
+        -------
+        self
+            The fitted estimator; it keeps no row, and nothing that was not released with noise.
         """
-        check_parameters(self.get_params(deep=False))
+        values = check_parameters(self.get_params(deep=False))
         table = read_table(X)
-        n_rows = len(table.values) if self.n_samples is None else int(self.n_samples)
-        check_size(self.n_clusters, n_rows)
+        n_rows = values["n_samples"] or len(table.values)
+        check_size(values["n_clusters"], n_rows)
         domain = self._bound_domain(table, n_rows)
-        self._remember_features(X, table, reset=True)
         bits, rng = self._randomness()
-        ledger = Ledger(float(self.epsilon), float(self.delta or max(n_rows, 2) ** -1.1))
-        rows = MemoryRows(table.values, domain, self.n_jobs)
+        ledger = Ledger(values["epsilon"], values["delta"] or max(n_rows, 2) ** -1.1)
+        rows = MemoryRows(table.values, domain, values["n_jobs"])
         curator = Curator(rows, domain, ledger, NoiseSampler(bits, ledger.tail_bits))
+        settings = Settings(**{field.name: values[field.name] for field in dataclasses.fields(Settings)})
         with showing_progress(self.progress) as show:
-            watch = None if show is None else self._watcher(domain, show)
-            found = type(self)._algorithm(curator, self._settings(), rng, watch)
+            watch = None if show is None else _in_units(domain, show)
+            found = self._evolve(curator, settings, rng, watch)
+        self._remember_features(table.names, table.values.shape[1])
+        self._fitted_with = _saved(values)
         self.cluster_centers_ = domain.from_unit(to_float(found.centers))
         self.cluster_sizes_ = found.sizes
         self.domain_ = domain
-        self.receipt_ = curator.receipt(domain.describe(table.names), self._notes(domain))
+        notes = (FROM_DATA_NOTE,) if domain.from_data else ()
+        self.receipt_ = curator.receipt(domain.describe(table.names), notes)
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, **_: Any) -> Labels:
+    @abstractmethod
+    def _evolve(
+        self, curator: Curator, settings: Settings, rng: np.random.Generator, watch: Watcher | None
+    ) -> Selection:
+        """The method itself: it sees the rows through the curator only."""
+
+    def fit_predict(self, X: Any, y: Any = None) -> Labels:
         """Fit, then label the same rows: the labels are as private as the rows, handle them so."""
         return self.fit(X).predict(X)
 
@@ -127,17 +148,14 @@ class PrivateKMeans(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         """
         return -float(self._squared_distances(X).min(axis=1).sum())
 
-    def save(self, path: str | Path) -> None:
+    def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a JSON file, which holds released and public values only."""
         check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
         Model(
             method=type(self).__name__,
-            parameters={
-                name: str(value) if value == math.inf else value
-                for name, value in self.get_params(deep=False).items()
-                if name not in NOT_SAVED
-            },
-            feature_names=tuple(self.feature_names_in_) if hasattr(self, "feature_names_in_") else None,
+            parameters=self._fitted_with,
+            feature_names=None if names is None else tuple(names),
             domain=self.domain_,
             cluster_centers=self.cluster_centers_,
             cluster_sizes=self.cluster_sizes_,
@@ -146,10 +164,13 @@ class PrivateKMeans(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
 
     def __repr__(self, N_CHAR_MAX: int = 700) -> str:
         plain = str(super().__repr__(N_CHAR_MAX))
-        return plain if self.random_state is None else f"{plain}  # seeded noise: reproducible, not private"
+        seeded = self.random_state is not None or (hasattr(self, "receipt_") and self.receipt_.seeded)
+        return f"{plain}  # seeded noise: reproducible, not private" if seeded else plain
 
-    def _settings(self) -> Settings:
-        return Settings(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Settings)})
+    @property
+    def _n_features_out(self) -> int:
+        """How many columns `transform` makes, for scikit-learn to name."""
+        return len(self.cluster_centers_)
 
     def _bound_domain(self, table: Table, n_rows: int) -> Domain:
         """The public domain, or with a warning one read from the private rows."""
@@ -184,30 +205,19 @@ class PrivateKMeans(TransformerMixin, ClusterMixin, BaseEstimator):  # type: ign
         for_noise, for_candidates = np.random.SeedSequence(entropy).spawn(2)
         return SeededBits(for_noise), np.random.default_rng(for_candidates)
 
-    def _remember_features(self, X: Any, table: Table, reset: bool) -> None:
-        """Keep or compare the width and the names of the columns, in scikit-learn's way and words."""
-        validate_data(self, X if table.names else table.values, reset=reset, skip_check_array=True)
-        if reset and table.names and not hasattr(self, "feature_names_in_"):
-            self.feature_names_in_ = np.array(table.names, dtype=object)
-
-    def _notes(self, domain: Domain) -> tuple[str, ...]:
-        return (FROM_DATA_NOTE,) if domain.from_data else ()
-
-    def _watcher(self, domain: Domain, show: Callable[[Progress], None]) -> Watcher:
-        """Translate what the evolution says into the user's units."""
-
-        def watch(iteration: Iteration) -> None:
-            centers = iteration.survivors.centers
-            own_space = centers.shape[1] == domain.n_features
-            in_units = domain.from_unit(to_float(centers)) if own_space else None
-            show(Progress(iteration.number, iteration.of, in_units))
-
-        return watch
+    def _remember_features(self, names: Sequence[str] | None, width: int) -> None:
+        """Keep the width and the names of the columns, as scikit-learn does."""
+        self.n_features_in_ = width
+        if names is not None:
+            self.feature_names_in_ = np.array(names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
 
     def _squared_distances(self, X: Any) -> FloatArray:
         check_is_fitted(self)
         table = read_table(X)
-        self._remember_features(X, table, reset=False)
+        names = getattr(self, "feature_names_in_", None)
+        check_same_features(table, self.n_features_in_, names, type(self).__name__)
         return squared_distances(
             self.domain_.measured(table.values), self.domain_.measured(self.cluster_centers_)
         )
@@ -272,21 +282,56 @@ class PEMeans(PrivateKMeans):
     True
     """
 
-    _algorithm = staticmethod(pe_means)
+    def _evolve(
+        self, curator: Curator, settings: Settings, rng: np.random.Generator, watch: Watcher | None
+    ) -> Selection:
+        return pe_means(curator, settings, rng, watch)
 
 
 class HDPEMeans(PrivateKMeans):
-    __doc__ = (PEMeans.__doc__ or "").replace(
-        "by Private Evolution (Algorithm 1 of the paper)", "in many dimensions (Algorithm 3 of the paper)"
-    )
+    """Differentially private k-means for many features (Algorithm 3 of the paper).
 
-    _algorithm = staticmethod(hdpe_means)
+    Rows of more than 16 features are seen through a random projection to 16. Private Evolution finds the
+    clusters there, and one noisy mean of the rows of each cluster gives its center. With up to 16 features
+    it is `PEMeans`.
+
+    Parameters
+    ----------
+    n_clusters, epsilon, delta, domain, n_samples, random_state
+        As in `PEMeans`.
+    n_iterations : int, optional
+        T of the paper, which includes two for the noisy means; by default its rule, of 16 features.
+    n_variations, variation_scale, levy_index, selection, max_candidates, n_jobs
+        As in `PEMeans`.
+    progress : bool or callable, default False
+        As in `PEMeans`; while the evolution runs in the projection there are no centers to show.
+
+    Attributes
+    ----------
+    cluster_centers_, cluster_sizes_, receipt_, domain_
+        As in `PEMeans`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pemeans import Domain, HDPEMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(c, 1, size=(2000, 64)) for c in (-2, 2)])
+    >>> model = HDPEMeans(n_clusters=2, epsilon=1.0, domain=Domain.ball(radius=30), random_state=0).fit(X)
+    >>> sorted(model.cluster_centers_.mean(axis=1).round().tolist())
+    [-2.0, 2.0]
+    """
+
+    def _evolve(
+        self, curator: Curator, settings: Settings, rng: np.random.Generator, watch: Watcher | None
+    ) -> Selection:
+        return hdpe_means(curator, settings, rng, watch)
 
 
 METHODS: dict[str, type[PrivateKMeans]] = {method.__name__: method for method in (PEMeans, HDPEMeans)}
 
 
-def load(path: str | Path) -> PrivateKMeans:
+def load(path: str | os.PathLike[str]) -> PrivateKMeans:
     """Read a fitted model from a file that `save` wrote.
 
     Raises
@@ -299,19 +344,48 @@ def load(path: str | Path) -> PrivateKMeans:
         raise ModelFileError(
             f"{path} holds a {model.method[:40]!r}, which this pemeans does not know; upgrade pemeans"
         )
-    try:
-        estimator = METHODS[model.method](**model.parameters, domain=model.domain)
-        estimator.epsilon = float(estimator.epsilon)
-        check_parameters(estimator.get_params(deep=False))
-    except (TypeError, ValueError):
-        raise ModelFileError(
-            f"{path} is damaged: its parameters make no sense; save the model again"
-        ) from None
+    estimator = _with_parameters(METHODS[model.method], model)
+    if estimator is None:
+        raise ModelFileError(f"{path} is damaged: its parameters make no sense; save the model again")
+    estimator._fitted_with = model.parameters
+    estimator._remember_features(model.feature_names, model.domain.n_features)
     estimator.cluster_centers_ = model.cluster_centers
     estimator.cluster_sizes_ = model.cluster_sizes
     estimator.receipt_ = model.receipt
     estimator.domain_ = model.domain
-    estimator.n_features_in_ = model.domain.n_features
-    if model.feature_names is not None:
-        estimator.feature_names_in_ = np.array(model.feature_names, dtype=object)
     return estimator
+
+
+def _with_parameters(method: type[PrivateKMeans], model: Model) -> PrivateKMeans | None:
+    """An estimator with the parameters of a model file, or None if they can't be right."""
+    given: dict[str, Any] = {
+        name: math.inf if value == NO_NOISE else value for name, value in model.parameters.items()
+    }
+    try:
+        values = check_parameters(method(**given, domain=model.domain).get_params(deep=False))
+        stated = {name: _saved(values)[name] for name in given}
+    except (KeyError, TypeError, PemeansError):
+        return None
+    same = json.dumps(stated) == json.dumps(model.parameters)
+    return method(**values) if same and values["n_clusters"] == len(model.cluster_centers) else None
+
+
+def _saved(values: dict[str, Any]) -> dict[str, Any]:
+    """The parameters that a model file holds; JSON knows no infinity."""
+    return {
+        name: NO_NOISE if value == math.inf else value
+        for name, value in values.items()
+        if name not in NOT_SAVED
+    }
+
+
+def _in_units(domain: Domain, show: Callable[[Progress], None]) -> Watcher:
+    """Translate what the evolution says into the user's units."""
+
+    def watch(iteration: Iteration) -> None:
+        centers = iteration.survivors.centers
+        own_space = centers.shape[1] == domain.n_features
+        in_units = domain.from_unit(to_float(centers)) if own_space else None
+        show(Progress(iteration.number, iteration.of, in_units))
+
+    return watch

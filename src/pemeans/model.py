@@ -86,7 +86,7 @@ def read_model(path: str | os.PathLike[str]) -> Model:
     try:
         names = document["feature_names"]
         model = Model(
-            method=document["method"],
+            method=str(document["method"]),
             parameters=dict(document["parameters"]),
             feature_names=None if names is None else tuple(map(str, names)),
             domain=Domain.from_dict(document["domain"]),
@@ -125,14 +125,15 @@ def _read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The JSON of a model file, its format, version and checksum checked."""
     text = _read_text(path)
     try:
-        document = json.loads(text)
-        checksum = _checksum(text)
-    except (ValueError, AttributeError, RecursionError):
-        document = None
-    if document is None:
-        raise ModelFileError(_damaged(path, "it is not JSON"))
+        document, problem = json.loads(text), ""
+    except (ValueError, RecursionError):
+        document, problem = None, _damaged(path, "it is not JSON")
+    if problem:
+        raise ModelFileError(problem)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
-        raise ModelFileError(f"{_name(path)} is not a pemeans model file; pass one written by model.save(...)")
+        raise ModelFileError(
+            f"{_name(path)} is not a pemeans model file; pass one written by model.save(...)"
+        )
     version = document.get("version")
     if type(version) is not int or version < 1:
         raise ModelFileError(_damaged(path, "its version is not a whole number"))
@@ -141,7 +142,7 @@ def _read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
             f"{_name(path)} has version {shown(version)}, but this pemeans reads versions up to {VERSION}; "
             "upgrade pemeans"
         )
-    if document.pop("checksum", None) != checksum:
+    if document.pop("checksum", None) != _checksum(text):
         raise ModelFileError(_damaged(path, "its checksum does not match its content"))
     return document
 
@@ -168,7 +169,7 @@ def _damaged(path: Any, why: str) -> str:
 def _written(document: dict[str, Any]) -> str:
     """Indented JSON, with every list of plain numbers on one line."""
     text = json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
-    return re.sub(r'\[\n[^][{}"]*\]', lambda found: " ".join(found[0].split()), text)
+    return re.sub(r'\[\n([^][{}"]*)\]', lambda numbers: f"[{' '.join(numbers[1].split())}]", text)
 
 
 def _checksum(text: str) -> str:

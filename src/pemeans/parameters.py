@@ -33,7 +33,7 @@ def check_parameters(values: dict[str, Any]) -> dict[str, Any]:
     dict
         The same parameters, with Python's own numbers in place of NumPy's, whose small integers overflow.
     """
-    plain = {
+    plain: dict[str, Any] = {
         name: None if value is None and name in OPTIONAL else RULES[name](name, value)
         for name, value in values.items()
     }
@@ -41,8 +41,8 @@ def check_parameters(values: dict[str, Any]) -> dict[str, Any]:
     candidates = plain["n_clusters"] * (variations + 1)
     if candidates > plain["max_candidates"]:
         raise ParameterError(
-            f"max_candidates={plain['max_candidates']} is less than n_clusters * (n_variations + 1) = {candidates}; "
-            "raise it, or ask for fewer clusters or variations"
+            f"max_candidates={plain['max_candidates']} is less than n_clusters * (n_variations + 1) = "
+            f"{candidates}; raise it, or ask for fewer clusters or variations"
         )
     return plain
 
@@ -51,20 +51,28 @@ def check_size(n_clusters: int, n_rows: int) -> None:
     """No more clusters than rows; the number of rows is public."""
     if n_clusters > n_rows:
         raise ParameterError(
-            f"n_clusters={n_clusters} is more than n_samples={n_rows}; ask for fewer clusters, or pass more rows"
+            f"n_clusters={n_clusters} is more than n_samples={n_rows}; ask for fewer clusters"
         )
+
+
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, Integral) and not isinstance(value, bool)
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _whole(name: str, value: Any, least: int, most: int, fix: str) -> int:
     """A whole number in ``[least, most]``."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or not least <= int(value) <= most:
+    if not (_is_whole(value) and least <= int(value) <= most):
         raise ParameterError(f"{name}={shown(value)} is not a whole number from {least} to {most}; {fix}")
     return int(value)
 
 
 def _real(name: str, value: Any, least: float, most: float, fix: str) -> float:
     """A real number in ``[least, most]``."""
-    if not isinstance(value, Real) or isinstance(value, bool) or not least <= value <= most:
+    if not (_is_real(value) and least <= value <= most):
         raise ParameterError(f"{name}={shown(value)} is not a number from {least:g} to {most:g}; {fix}")
     return float(value)
 
@@ -72,20 +80,24 @@ def _real(name: str, value: Any, least: float, most: float, fix: str) -> float:
 def _epsilon(name: str, value: Any) -> float:
     """A budget, or infinity."""
     fix = "common values are 0.1 to 10, and infinity switches the noise off"
-    return math.inf if isinstance(value, Real) and value == math.inf else _real(name, value, 1e-3, 1e4, fix)
+    return math.inf if _is_real(value) and value == math.inf else _real(name, value, 1e-3, 1e4, fix)
 
 
 def _selection(name: str, value: Any) -> str:
     """One of the rules that there are."""
     if not isinstance(value, str) or value not in SELECTORS:
-        raise ParameterError(f"{name}={shown(value)} is not one of {', '.join(map(repr, SELECTORS))}; pass one")
+        raise ParameterError(
+            f"{name}={shown(value)} is not one of {', '.join(map(repr, SELECTORS))}; pass one"
+        )
     return str(value)
 
 
 def _n_jobs(name: str, value: Any) -> int:
     """A number of threads, or joblib's -1 for all cores."""
-    if not isinstance(value, Integral) or isinstance(value, bool) or int(value) == 0:
-        raise ParameterError(f"{name}={shown(value)} is not a whole number other than 0; None means all cores")
+    if not (_is_whole(value) and int(value) != 0):
+        raise ParameterError(
+            f"{name}={shown(value)} is not a whole number other than 0; None means all cores"
+        )
     return int(value)
 
 
@@ -101,8 +113,7 @@ def _progress(name: str, value: Any) -> Any:
 def _random_state(name: str, value: Any) -> Any:
     """A whole number, or one of NumPy's generators."""
     generator = isinstance(value, np.random.RandomState | np.random.Generator)
-    whole = isinstance(value, Integral) and not isinstance(value, bool) and int(value) >= 0
-    if not (generator or whole):
+    if not (generator or (_is_whole(value) and int(value) >= 0)):
         raise ParameterError(
             f"{name}={shown(value)} is neither None, a whole number from 0 up, nor a NumPy random generator; "
             "leave it None for a private result"

@@ -203,7 +203,7 @@ def hockey_stick(events: Sequence[Event], epsilon: float, direction: int) -> mpm
         mass = {(*key, s): p * q for key, p in mass.items() for s, q in total.items()}
     delta = mpmath.mpf(0)
     for sums, p in mass.items():
-        # One way round x = S is drawn, and the ratio is p(x)/p(x - 1); the other way x = S + 1, and its inverse.
+        # One way round x = S is drawn, with ratio p(x)/p(x - 1); the other way x = S + 1, with its inverse.
         loss = mpmath.fsum(
             (e.count - 2 * s if direction > 0 else 2 * s + e.count) / (2 * mpmath.mpf(e.sigma) ** 2)
             for e, s in zip(events, sums, strict=True)
@@ -221,6 +221,7 @@ def hockey_stick(events: Sequence[Event], epsilon: float, direction: int) -> mpm
         [Event(0.5, 1)],
         [Event(0.5, 1, 2)],
         [Event(0.8, 1, 3)],
+        [Event(1, 1, 3)],
         [Event(2.5, 1)],
         [Event(0.5, 1), Event(0.7, 1)],
     ],
@@ -310,6 +311,11 @@ def test_a_third_small_sigma_costs_a_little_and_stays_safe() -> None:
     ours = composed_epsilon(events, 1e-6)
 
     assert 1 <= ours / theirs(events, 1e-6, interval=1e-4 * ours) <= 1.001
+
+
+@pytest.mark.parametrize("event", [Event(0.7, 2), Event(3, 2**0.5, 5), Event(20, 30)], ids=str)
+def test_more_than_one_step_is_never_taken_for_one(event: Event) -> None:
+    assert composed_epsilon([event], 1e-5) == epsilon_of(mu_of_event(event), 1e-5)
 
 
 def test_counts_compose_by_the_square_root() -> None:

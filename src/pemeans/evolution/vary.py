@@ -44,7 +44,7 @@ def mantegna_sigma(index: float) -> float:
     Examples
     --------
     >>> round(mantegna_sigma(1.75), 4)
-    0.5085
+    0.5075
     """
     beta = index
     numerator = gamma(1 + beta) * sin(pi * beta / 2)

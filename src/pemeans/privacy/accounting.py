@@ -7,6 +7,7 @@ answers (Dong, Roth & Su 2022). And mu-GDP is (epsilon, delta)-DP exactly when d
 
 The noise is the discrete Gaussian on the integers: `discrete_mu` tells which mu it has, and
 `composed_epsilon` accounts for it exactly where the integers are too coarse for a formula to be tight.
+Releases that are epsilon-DP by themselves, a `PureEvent` each, compose with these, and exactly.
 
 Every answer errs on the side of privacy: deltas, epsilons and sigmas are rounded up, a budget's mu down.
 """
@@ -23,7 +24,7 @@ import numpy as np
 from numpy.polynomial.legendre import leggauss
 from numpy.typing import NDArray
 from scipy.optimize import brentq
-from scipy.special import erf, erfcx, erfinv, ndtri_exp
+from scipy.special import erf, erfcx, erfinv, gammaln, ndtri_exp
 
 from pemeans.errors import ParameterError
 
@@ -281,16 +282,45 @@ class Event:
     def __post_init__(self) -> None:
         fix = "pass the L2 sensitivity of an integer statistic"
         sensitivity = _checked("sensitivity", self.sensitivity, 1.0, _LARGEST, fix)
-        count = _checked("count", self.count, 1.0, 2.0**53, "pass the number of releases")
-        if not count.is_integer():
-            raise ParameterError(f"count={self.count!r} is not a whole number: pass the number of releases")
         object.__setattr__(self, "sigma", _checked_sigma(self.sigma))
         object.__setattr__(self, "sensitivity", sensitivity)
-        object.__setattr__(self, "count", int(count))
+        object.__setattr__(self, "count", _checked_count(self.count))
 
 
-def mu_of_event(event: Event) -> float:
+@dataclass(frozen=True)
+class PureEvent:
+    """``count`` releases that are each epsilon-DP, whatever the mechanism.
+
+    No such release tells more than randomized response, a coin that lands on the truth ``exp(epsilon)`` times
+    as often as not (Kairouz, Oh & Viswanath 2015). Discrete Laplace noise of scale 1/epsilon on a statistic
+    that a row moves by 1 tells exactly as much: its privacy loss is plus or minus epsilon and nothing between.
+
+    Parameters
+    ----------
+    epsilon
+        Of one release.
+    count
+        How many times.
+
+    Examples
+    --------
+    >>> PureEvent(epsilon=0.1, count=21)
+    PureEvent(epsilon=0.1, count=21)
+    """
+
+    epsilon: float
+    count: int = 1
+
+    def __post_init__(self) -> None:
+        fix = "pass the sensitivity of the statistic over the scale of the noise"
+        object.__setattr__(self, "epsilon", _checked("epsilon", self.epsilon, 1.0 / _LARGEST, _LARGEST, fix))
+        object.__setattr__(self, "count", _checked_count(self.count))
+
+
+def mu_of_event(event: Event | PureEvent) -> float:
     """Return the mu of all releases of an event together: ``sqrt(count) * sensitivity * discrete_mu(sigma)``.
+
+    For a `PureEvent` it is ``sqrt(count)`` times the mu that `_pure_mu` has for one.
 
     Notes
     -----
@@ -304,7 +334,22 @@ def mu_of_event(event: Event) -> float:
     >>> round(mu_of_event(Event(sigma=20.0, sensitivity=1.0, count=4)), 5)
     0.10001
     """
+    if isinstance(event, PureEvent):
+        return math.sqrt(event.count) * _pure_mu(event.epsilon)
     return math.sqrt(event.count) * event.sensitivity * _discrete_mu(event.sigma)
+
+
+def _pure_mu(epsilon: float) -> float:
+    """Return the smallest mu for which every epsilon-DP release is mu-GDP, rounded up.
+
+    The trade-off function of randomized response is piecewise linear with one vertex inside, at
+    ``(x, x)`` with ``x = 1/(1 + e^epsilon)``. That of mu-GDP is convex, hence below the two chords once it is
+    not above the vertex: ``Phi(Phi^-1(1 - x) - mu) <= x``, or ``mu >= -2 Phi^-1(x)``.
+    """
+    rounding = 1.0 + 1e-13
+    if epsilon < 1.0:  # 1 - 2 x = tanh(epsilon / 2), which is all that is left of x for a small epsilon
+        return rounding * math.sqrt(8.0) * float(erfinv(math.tanh(epsilon / 2.0)))
+    return rounding * -2.0 * float(ndtri_exp(-float(np.logaddexp(0.0, epsilon))))
 
 
 _LATTICE_SIGMA = 64.0
@@ -321,11 +366,13 @@ _TAIL_SHARE = 1e-9
 """The share of delta that pays for the far tails of the noise, which are left out of the sums."""
 
 
-def composed_epsilon(events: Sequence[Event], delta: float) -> float:
+def composed_epsilon(events: Sequence[Event | PureEvent], delta: float) -> float:
     r"""Return the epsilon at ``delta`` of all events together, rounded up; never above what their mu's give.
 
-    Releases of sensitivity 1 with equal and small sigma are accounted for exactly. All else, and what would
-    be too much to sum over, enters as one Gaussian by `mu_of_event`, which is rigorous and only less tight.
+    Releases of sensitivity 1 with equal and small sigma are accounted for exactly, and so are pure ones of
+    equal epsilon. All else, and what would be too much to sum over, enters as one Gaussian by `mu_of_event`,
+    which is rigorous and only less tight. At a delta of 0 the epsilons of pure events add up, and Gaussian
+    noise has none.
 
     Notes
     -----
@@ -335,18 +382,28 @@ def composed_epsilon(events: Sequence[Event], delta: float) -> float:
     all the rest ``delta(epsilon) = sum over S of P(S) delta_of(mu, epsilon - L(S))``. The mirror image (x to
     1 - x) swaps the two neighbors, hence both directions have the same delta.
 
+    T pure releases of ``epsilon_1`` lose ``(2 K - T) epsilon_1``, where K, the number of coins that tell the
+    truth, is binomial; they enter the sum in the same way, and are symmetric as well.
+
     Examples
     --------
     >>> votes = Event(sigma=0.5, sensitivity=1.0)
     >>> round(composed_epsilon([votes], delta=1e-5), 3), round(epsilon_of(mu_of_event(votes), delta=1e-5), 3)
     (9.962, 13.129)
     """
+    gaussian = [event for event in events if isinstance(event, Event)]
+    pure = [event for event in events if isinstance(event, PureEvent)]
+    added_up = (1.0 + 1e-15) * math.fsum(event.count * event.epsilon for event in pure)
+    if delta == 0.0 or not gaussian:
+        ceiling = math.inf if gaussian else added_up
+    else:
+        ceiling = added_up + _epsilon(_root_of_squares([mu_of_event(event) for event in gaussian]), delta)
+    if delta == 0.0 or not events:
+        return ceiling
     delta = _checked_delta(delta)
-    if not events:
-        return 0.0
-    ceiling = _epsilon(_root_of_squares([mu_of_event(event) for event in events]), delta)
-    exact, rest = _split(events, delta)
-    epsilon = _lattice_epsilon(exact, _root_of_squares(rest), delta, ceiling) if exact else ceiling
+    ceiling = min(ceiling, _epsilon(_root_of_squares([mu_of_event(event) for event in events]), delta))
+    losses, rest = _split(gaussian, pure, delta)
+    epsilon = _lattice_epsilon(losses, _root_of_squares(rest), delta, ceiling) if losses else ceiling
     return (1.0 + SAFETY_MARGIN) * epsilon
 
 
@@ -354,36 +411,50 @@ def _root_of_squares(values: Sequence[float]) -> float:
     return math.sqrt(math.fsum(value * value for value in values))
 
 
-def _split(events: Sequence[Event], delta: float) -> tuple[list[tuple[float, int]], list[float]]:
-    """Return the (sigma, count) to be accounted for exactly, and the mu's of all else."""
+_Losses = list[tuple[Floats, Floats]]  # the probabilities and the values of privacy losses that add up
+
+
+def _split(
+    gaussian: Sequence[Event], pure: Sequence[PureEvent], delta: float
+) -> tuple[_Losses, list[float]]:
+    """Return the privacy losses to be accounted for exactly, and the mu's of all else."""
     rest = []
-    groups: Counter[float] = Counter()
-    for event in events:
+    sigmas: Counter[float] = Counter()
+    epsilons: Counter[float] = Counter()
+    for event in gaussian:
         if event.sensitivity == 1.0 and event.sigma < _LATTICE_SIGMA and delta >= _MIN_LATTICE_DELTA:
-            groups[event.sigma] += event.count
+            sigmas[event.sigma] += event.count
         else:
             rest.append(mu_of_event(event))
-    exact: list[tuple[float, int]] = []
-    atoms = 1
-    # The formula adds 1/(12 sigma^2) of it to mu^2 = count/sigma^2: the groups where that is most come first.
-    for sigma, count in sorted(groups.items(), key=lambda group: group[1] / group[0] ** 4, reverse=True):
+    for one in pure:
+        epsilons[one.epsilon] += one.count
+    losses: _Losses = []
+    room = _MAX_ATOMS
+    # The formula for pure events loses most: they come first. For Gaussian ones it adds 1/(12 sigma^2) of it
+    # to mu^2 = count/sigma^2: the groups where that is most come before the others.
+    for epsilon, count in sorted(epsilons.items(), reverse=True):
+        if len(losses) < 2 and count < room and delta >= _MIN_LATTICE_DELTA:
+            losses.append(_pure_loss(epsilon, count))
+            room //= count + 1
+        else:
+            rest.append(mu_of_event(PureEvent(epsilon, count)))
+    for sigma, count in sorted(sigmas.items(), key=lambda group: group[1] / group[0] ** 4, reverse=True):
         size = 2 * _reach(sigma, count, _tail(count, delta)) + 1
-        if len(exact) < 2 and atoms * size <= _MAX_ATOMS:
-            exact.append((sigma, count))
-            atoms *= size
+        if len(losses) < 2 and size <= room:
+            losses.append(_privacy_loss(sigma, count, delta))
+            room //= size
         else:
             rest.append(mu_of_event(Event(sigma, 1.0, count)))
-    return exact, rest
+    return losses, rest
 
 
-def _lattice_epsilon(exact: Sequence[tuple[float, int]], mu: float, delta: float, ceiling: float) -> float:
-    """Return the epsilon of exact groups together with a Gaussian of ``mu``, which may be 0."""
+def _lattice_epsilon(losses: _Losses, mu: float, delta: float, ceiling: float) -> float:
+    """Return the epsilon of such losses together with a Gaussian of ``mu``, which may be 0."""
     probability, loss = np.ones(1), np.zeros(1)
-    for sigma, count in exact:
-        one_probability, one_loss = _privacy_loss(sigma, count, delta)
+    for one_probability, one_loss in losses:
         probability = np.multiply.outer(probability, one_probability).ravel()
         loss = np.add.outer(loss, one_loss).ravel()
-    left_out = len(exact) * _TAIL_SHARE * delta
+    left_out = len(losses) * _TAIL_SHARE * delta
 
     def excess(epsilon: float) -> float:
         return math.log((left_out + float(probability @ _gaussian_delta(mu, epsilon - loss))) / delta)
@@ -410,6 +481,14 @@ def _privacy_loss(sigma: float, count: int, delta: float) -> tuple[Floats, Float
     reach = len(probability) // 2
     loss: Floats = (np.arange(-reach, reach + 1, dtype=np.float64) + count / 2.0) / (sigma * sigma)
     return probability, loss
+
+
+def _pure_loss(epsilon: float, count: int) -> tuple[Floats, Floats]:
+    """Return the probabilities and values of the privacy loss of ``count`` releases, each epsilon-DP."""
+    truths = np.arange(count + 1, dtype=np.float64)
+    ways = gammaln(count + 1.0) - gammaln(truths + 1.0) - gammaln(count - truths + 1.0)
+    probability: Floats = np.exp(ways + truths * epsilon - count * float(np.logaddexp(0.0, epsilon)))
+    return probability, (2.0 * truths - count) * epsilon
 
 
 def _sum_of_noises(sigma: float, count: int, tail: float) -> Floats:
@@ -459,6 +538,13 @@ def _checked_mu(mu: float) -> float:
 
 def _checked_sigma(sigma: float) -> float:
     return _checked("sigma", sigma, MIN_SIGMA, _LARGEST, f"pass the noise of a release, at least {MIN_SIGMA}")
+
+
+def _checked_count(count: int) -> int:
+    whole = _checked("count", count, 1.0, 2.0**53, "pass the number of releases")
+    if not whole.is_integer():
+        raise ParameterError(f"count={count!r} is not a whole number: pass the number of releases")
+    return int(whole)
 
 
 def _checked_delta(delta: float) -> float:

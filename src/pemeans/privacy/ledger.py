@@ -109,7 +109,7 @@ class Receipt:
         for same in _runs(self.releases):
             done += len(same)
             first, share = same[0], math.fsum(release.share for release in same)
-            name = first.name if len(same) == 1 else f"{first.name}, {len(same)} times"
+            name = first.name if len(same) == 1 else f"{first.name} x {len(same)}"
             so_far = _running_epsilon(self.releases[:done], self.delta)
             numbers = (str(first.sensitivity), f"{first.sigma:.6g}", f"{share:.4f}", f"{so_far:.6g}")
             lines.append((name, first.statistic, *numbers))

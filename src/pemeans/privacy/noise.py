@@ -23,10 +23,10 @@ uniformly within that slot, so the same :math:`x` also decides acceptance: :math
 
 **Why floats do no harm.** The two questions, which slot and whether kept, compare :math:`x` with real
 numbers. They are first asked in float64. The errors of that arithmetic are bounded (see ``_TOLERANCE``),
-and an answer counts only if :math:`x` is farther from the number than the bound. Otherwise, about once in
-:math:`10^{8}` candidates, both are asked again in decimal arithmetic of growing precision, with further
-bits of :math:`x` drawn from a stream of their own, until there is no doubt. So the draws are those of real
-arithmetic: they don't depend on how well, or on which machine, ``exp`` was computed, and only integers
+and an answer counts only if :math:`x` is farther from the number than the bound. Otherwise, at most about
+once in :math:`10^{8}` candidates, both are asked again in decimal arithmetic of growing precision, with
+further bits of :math:`x` drawn from a stream of their own, until there is no doubt. So the draws are those of
+real arithmetic: they don't depend on how well, or on which machine, ``exp`` was computed, and only integers
 leave.
 
 **Error.** The Laplace sampler has none. The Gaussian sampler has one: its table ends with the block that

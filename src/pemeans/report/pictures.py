@@ -8,56 +8,50 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from pemeans.kernels.grid import FloatArray, IntArray
+from pemeans.kernels.grid import FloatArray
+
+LEGEND_COLUMNS = 3
 
 
 @dataclass(frozen=True, eq=False)
-class Marks:
-    """Some points that stand out from the rows: a name for the legend and a marker."""
+class Dots:
+    """Points that look alike: their name in the legend, and colors as matplotlib knows them."""
 
     name: str
     points: FloatArray
-    marker: str
     size: float
-    color: str
+    face: str
+    edge: str = "none"
+    alpha: float = 1.0
 
 
-def scatter(
-    path: Path, rows: FloatArray, groups: IntArray, axes: tuple[str, str], marks: Sequence[Marks]
-) -> None:
-    """Write a picture of rows in two dimensions, tinted by group, with marks on top.
+def scatter(path: Path, series: Sequence[Dots], axes: tuple[str, str]) -> None:
+    """Write a PNG of points in two dimensions, later series on top of earlier ones.
 
     Parameters
     ----------
     path : Path
         Where the PNG goes.
-    rows : array of shape (n, 2)
-        Rows that may be shown to whoever sees the picture.
-    groups : array of shape (n,)
-        The number of each row's group.
+    series : sequence of Dots
+        Points that may be shown to whoever sees the picture.
     axes : (str, str)
         What the two features are called.
-    marks : sequence of Marks
-        Points in the same units.
     """
-    figure = Figure(figsize=(7, 5), dpi=150, layout="constrained")
+    figure = Figure(figsize=(7, 5.5), dpi=150, layout="constrained")
     canvas = figure.subplots()
-    canvas.scatter(
-        rows[:, 0], rows[:, 1], c=groups, cmap="Set2", s=5, alpha=0.5, linewidths=0, rasterized=True
-    )
-    for mark in marks:
+    for dots in series:
         canvas.scatter(
-            mark.points[:, 0],
-            mark.points[:, 1],
-            marker=mark.marker,
-            s=mark.size,
-            c=mark.color,
-            edgecolors="white",
-            linewidths=1.2,
-            label=mark.name,
+            dots.points[:, 0],
+            dots.points[:, 1],
+            s=dots.size,
+            facecolors=dots.face,
+            edgecolors=dots.edge,
+            linewidths=1.5,
+            alpha=dots.alpha,
+            label=dots.name,
         )
     canvas.set_xlabel(axes[0])
     canvas.set_ylabel(axes[1])
     canvas.spines[["top", "right"]].set_visible(False)
-    figure.legend(loc="outside upper center", ncols=len(marks), frameon=False)
+    figure.legend(loc="outside upper center", ncols=LEGEND_COLUMNS, frameon=False)
     figure.savefig(path)

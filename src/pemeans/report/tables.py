@@ -6,13 +6,14 @@ import math
 from collections.abc import Sequence
 
 from rich import box
+from rich.console import Console
 from rich.table import Table
 
 from pemeans.kernels.grid import FloatArray, IntArray
 from pemeans.privacy.ledger import Receipt
 
 WIDTH = 80
-PADDING = 2
+PADDING = 3
 """Blanks between two columns."""
 LEAST_HEAD = 8
 """Letters of a column's name that stand in one line; longer names are folded."""
@@ -47,15 +48,18 @@ def centers_table(
     return table
 
 
-def receipt_table(receipt: Receipt) -> Table:
-    """What was released, and what it cost."""
+def show_receipt(receipt: Receipt, console: Console) -> None:
+    """What was released, what it cost, and what the guarantee rests on."""
     head, *lines = receipt.table()
-    table = _table("Privacy receipt")
+    table = _table(f"Privacy receipt: epsilon {receipt.epsilon:g} at delta {receipt.delta:.3g}")
     for i, name in enumerate(head):
         table.add_column(name, justify="left" if i < 2 else "right")
     for line in lines:
         table.add_row(*map(printable, line))
-    return table
+    console.print(table)
+    console.print()
+    for remark in receipt.remarks():
+        console.print(printable(remark))
 
 
 def printable(text: str) -> str:
@@ -64,7 +68,15 @@ def printable(text: str) -> str:
 
 
 def _table(title: str | None) -> Table:
-    return Table(title=title, title_justify="left", caption_justify="left", box=box.SIMPLE_HEAD)
+    return Table(
+        title=title,
+        title_justify="left",
+        title_style="bold",
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+    )
 
 
 def _aligned(values: Sequence[float]) -> list[str]:

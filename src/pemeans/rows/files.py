@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.compute
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet
@@ -132,7 +133,7 @@ def _looks_like_a_number(text: str) -> bool:
 
 
 def _as_numbers(table: pa.Table, path: Path) -> pa.Table:
-    """The table as float64; what is missing stays so, for `read_table` to refuse."""
+    """The table as float64, if it holds finite numbers and nothing else."""
     for i, column in enumerate(table.schema):
         kind = column.type
         numeric = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
@@ -142,6 +143,10 @@ def _as_numbers(table: pa.Table, path: Path) -> pa.Table:
                 "clean it, encode it as numbers, or choose other columns"
             )
         values = table.column(i).cast(pa.float64(), safe=False)
+        if values.null_count or not pyarrow.compute.all(pyarrow.compute.is_finite(values)).as_py():
+            raise DataError(
+                f"column {column.name!r} of {path} has missing or infinite values; drop or fill such rows"
+            )
         table = table.set_column(i, column.name, values)
     return table
 

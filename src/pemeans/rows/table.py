@@ -6,6 +6,7 @@ or not a number, and in which column, but never which row or what value.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -56,8 +57,8 @@ def read_table(data: Any) -> Table:
     # Raised out here, where no other error is chained: a library's own words may quote a private value.
     if table is None:
         raise DataError(
-            "X can't be read as a table of numbers; pass a 2-dimensional array, rows of equal length, or a data "
-            "frame whose columns have distinct names"
+            "X can't be read as a table of numbers; pass a 2-dimensional array, rows of equal length, or a "
+            "data frame whose columns have distinct names"
         )
     _check_shape(table.values)
     _check_finite(table)
@@ -65,13 +66,23 @@ def read_table(data: Any) -> Table:
 
 
 def check_same_features(table: Table, width: int, names: Sequence[str] | None, model: str) -> None:
-    """Rows to predict have the columns that the model was fitted on; said in scikit-learn's words."""
-    if names is not None and table.names is not None and tuple(names) != table.names:
+    """Rows to predict must have the columns that the model was fitted on; said in scikit-learn's words."""
+    if names is None and table.names is not None:
+        warnings.warn(f"X has feature names, but {model} was fitted without feature names", stacklevel=4)
+    elif names is not None and table.names is None:
+        warnings.warn(
+            f"X does not have valid feature names, but {model} was fitted with feature names", stacklevel=4
+        )
+    elif names is not None and table.names is not None and tuple(names) != table.names:
+        unseen, missing = set(table.names) - set(names), set(names) - set(table.names)
+        swapped = (
+            "" if unseen or missing else "Feature names must be in the same order as they were in fit.\n"
+        )
         raise DataError(
             "The feature names should match those that were passed during fit.\n"
-            + _listed("Feature names unseen at fit time", set(table.names) - set(names))
-            + _listed("Feature names seen at fit time, yet now missing", set(names) - set(table.names))
-            + ("" if set(names) ^ set(table.names) else "Feature names must be in the same order as they were in fit.\n")
+            + _listed("Feature names unseen at fit time", unseen)
+            + _listed("Feature names seen at fit time, yet now missing", missing)
+            + swapped
         )
     found = table.values.shape[1]
     if found != width:
@@ -89,7 +100,9 @@ def _converted(data: Any) -> Table:
     if sparse.issparse(data):
         raise DataTypeError("X is a sparse matrix, which is not supported; pass a dense array: X.toarray()")
     if isinstance(data, np.ma.MaskedArray):
-        raise DataError("X is a masked array, whose masked values are missing; drop or fill them: X.filled(...)")
+        raise DataError(
+            "X is a masked array, whose masked values are missing; drop or fill them: X.filled(...)"
+        )
     frame = _as_frame(data)
     if isinstance(frame, nw.LazyFrame):
         raise DataError("X is a lazy frame; collect it first: X.collect()")
@@ -98,27 +111,26 @@ def _converted(data: Any) -> Table:
 
 def _as_frame(data: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     """A data frame of any kind, or whatever hands out Arrow data; None for what is neither."""
-    frame = nw.from_native(data, pass_through=True)
+    frame = nw.from_native(data, pass_through=True, allow_series=True)
     if isinstance(frame, nw.DataFrame | nw.LazyFrame):
         return frame
-    if isinstance(data, np.ndarray) or getattr(data, "ndim", 2) == 1:
+    if isinstance(frame, nw.Series) or not hasattr(data, "__arrow_c_array__"):
         return None
-    if hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__"):
-        import pyarrow as pa  # imported late: NumPy users need not wait for it
+    import pyarrow as pa  # imported late: NumPy users need not wait for it
 
-        return nw.from_native(pa.table(data))
-    return None
+    return nw.from_native(pa.table(data), eager_only=True)
 
 
 def _from_frame(frame: nw.DataFrame[Any]) -> Table:
     """Columns of a data frame as one array; every column must hold numbers."""
     columns = []
-    for name in frame.columns:
-        column = frame[name]
+    for name, column in zip(frame.columns, frame.iter_columns(), strict=True):
         if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
             raise DataTypeError(
                 f"column {name!r} of X holds {column.dtype}, not numbers; drop it or encode it as numbers"
             )
+        if column.null_count():
+            raise DataError(_not_finite(repr(name)))
         columns.append(_as_float64(column.to_numpy()))
     values = np.column_stack(columns) if columns else np.empty((len(frame), 0))
     named = all(isinstance(name, str) for name in frame.columns)
@@ -130,8 +142,8 @@ def _from_array(data: Any) -> FloatTable:
     array = np.asarray(data)
     if array.ndim != 2:
         raise DataError(
-            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X.reshape(-1, 1) for one "
-            "feature, X.reshape(1, -1) for one row"
+            f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X.reshape(-1, 1) for "
+            "one feature, X.reshape(1, -1) for one row"
         )
     if array.dtype.kind == "c":
         raise DataTypeError("Complex data not supported: X must hold real numbers")
@@ -165,6 +177,8 @@ def _check_finite(table: Table) -> None:
     if bad.any():
         column = int(bad.argmax())
         where = repr(table.names[column]) if table.names else str(column)
-        raise DataError(
-            f"Input X contains NaN, infinity or a missing value in column {where}; drop or fill such rows first"
-        )
+        raise DataError(_not_finite(where))
+
+
+def _not_finite(column: str) -> str:
+    return f"Input X contains NaN, infinity or a missing value in column {column}; drop or fill such rows"

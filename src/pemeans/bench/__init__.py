@@ -1,0 +1,1 @@
+"""Every method and every experiment of the paper: data sets, suites, a runner that can be stopped, and reports."""
