@@ -227,7 +227,10 @@ class Domain:
             domain = cls.ball(document["radius"], document["center"])
         else:
             domain = cls.box(document["lower"], document["upper"], document["scale"])
-        return dataclasses.replace(domain, from_data=document["from_data"], n_rows=document["n_rows"])
+        n_rows = document["n_rows"]
+        return dataclasses.replace(
+            domain, from_data=bool(document["from_data"]), n_rows=None if n_rows is None else int(n_rows)
+        )
 
 
 def domain_read_from(rows: npt.NDArray[np.floating]) -> Domain:

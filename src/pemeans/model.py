@@ -104,10 +104,13 @@ def read_model(path: str | os.PathLike[str]) -> Model:
 
 
 def _fits_together(model: Model) -> bool:
-    """Whether all parts speak of as many clusters and features."""
+    """Whether all parts speak of as many clusters, features and rows."""
     k, d = len(model.cluster_sizes), model.domain.n_features
     named = model.feature_names is None or len(model.feature_names) == d
-    return named and k > 0 and model.cluster_sizes.ndim == 1 and model.cluster_centers.shape == (k, d)
+    counted = model.domain.n_rows == model.receipt.n_rows
+    shaped = model.cluster_sizes.shape == (k,) and model.cluster_centers.shape == (k, d)
+    words = [word for release in model.receipt.releases for word in (release.name, release.statistic)]
+    return named and counted and shaped and k > 0 and all(isinstance(word, str) for word in words)
 
 
 def _essence(document: dict[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
 
 import numpy as np
 
@@ -57,7 +56,7 @@ def explore(
     n, p = curator.n_rows, len(space.variances)
     size = max(2 * k, min(max(n // 8, 4 * k), max(POPULATION, 2 * k)))
     population = to_grid(rng.standard_normal((size, p)) * np.sqrt(space.variances))
-    spreads = k ** (-1 / p) * space.rms / sqrt(p) * np.geomspace(WIDEST, NARROWEST, max(rounds - 1, 1))
+    spreads = np.outer(np.geomspace(WIDEST, NARROWEST, max(rounds - 1, 1)), space.cluster_spread(k))
     core: Coreset | None = None
     for number in range(rounds):
         answer = curator.release("votes", NearestVotes(population, space.view), share)
@@ -68,13 +67,13 @@ def explore(
         last = Votes(population[voted], cleaned[voted].astype(np.float64), answer.sigma)
         core = Coreset(last, core.last if core else None)
         if number < rounds - 1 and len(core.points):
-            population = next_population(core, k, size, float(spreads[number]), rng)
+            population = next_population(core, k, size, spreads[number], rng)
     assert core is not None
     return core
 
 
 def next_population(
-    core: Coreset, k: int, size: int, spread: float, rng: np.random.Generator
+    core: Coreset, k: int, size: int, spread: FloatArray, rng: np.random.Generator
 ) -> GridArray:
     """Survivors of the coreset, several for every cluster wanted, and Gaussian variations of each."""
     points, weights = core.points, core.weights

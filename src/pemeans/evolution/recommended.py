@@ -9,6 +9,7 @@ import numpy as np
 
 from pemeans.evolution.agglomerate import settle
 from pemeans.evolution.explore import explore
+from pemeans.evolution.frame import find_frame
 from pemeans.evolution.refine import refine
 from pemeans.evolution.select import Selection
 from pemeans.evolution.sizes import sizes_from_votes
@@ -25,6 +26,7 @@ class Plan:
     """How the budget is shared out; a function of public facts alone."""
 
     dimensions: int
+    frame_share: float
     moment_share: float
     histogram_share: float
     vote_share: float
@@ -34,7 +36,7 @@ class Plan:
     @property
     def refine_share(self) -> float:
         """What is left for the residual sums."""
-        return 1 - self.moment_share - self.histogram_share - self.vote_share
+        return 1 - self.moment_share - self.histogram_share - self.vote_share - self.frame_share
 
 
 def plan(n: int, d: int, k: int, mu: float) -> Plan:
@@ -45,13 +47,16 @@ def plan(n: int, d: int, k: int, mu: float) -> Plan:
         votes = min(max(0.45 - 0.25 * log(max(relative_noise, 1e-300) / 0.002) / log(25), 0.2), 0.45)
     rounds = round(min(max(votes * (mu * n / (4 * k)) ** 2, 3), 14))
     steps = min(max(round(k * d / 16), 3), 8)
-    return Plan(min(d, SUBSPACE), 0.06, 0.03, votes, rounds, steps)
+    frame = float(np.clip((25 / (n * mu)) ** 2, 0.02, 0.15))
+    return Plan(min(d, SUBSPACE), frame, 0.06, 0.03, votes, rounds, steps)
 
 
 def dp_kmeans(curator: Curator, n_clusters: int, rng: np.random.Generator) -> Selection:
     """All of DPKMeans: second moment, votes, centers, refinement."""
     k = n_clusters
     todo = plan(curator.n_rows, curator.n_features, k, curator.mu)
+    frame = find_frame(curator, todo.frame_share / 2, todo.frame_share / 2)
+    curator = curator.framed(frame)
     space = find_subspace(curator, todo.dimensions, todo.moment_share)
     core = explore(curator, space, k, todo.rounds, todo.vote_share / todo.rounds, rng)
     found = settle(core, k, rng)
@@ -60,4 +65,4 @@ def dp_kmeans(curator: Curator, n_clusters: int, rng: np.random.Generator) -> Se
     centers, sizes = refine(
         curator, lifted, space.basis, sizes, todo.steps, todo.histogram_share, todo.refine_share, todo.dimensions
     )
-    return Selection(to_grid(centers), np.rint(sizes.values).astype(np.int64))
+    return Selection(to_grid(frame.to_domain(centers)), np.rint(sizes.values).astype(np.int64))

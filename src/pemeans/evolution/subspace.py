@@ -26,10 +26,18 @@ class Subspace:
     view: Projection
     """The rows in the first directions; one object, so that the rows are projected once."""
 
-    @property
-    def rms(self) -> float:
-        """The root mean square length of the rows in the first directions."""
-        return min(1.0, float(np.sqrt(self.variances.sum())))
+    def cluster_spread(self, k: int) -> FloatArray:
+        """The standard deviation of a cluster along each direction, if k clusters share the variance well.
+
+        Reverse water-filling: k clusters buy log k nats, spent where the variance is above a common level,
+        ``sum_j max(0, log(l_j / level)) / 2 = log k``. With equal variances l that is ``sqrt(l) k**(-1/p)``.
+        """
+        falling = np.sort(self.variances)[::-1]
+        used = np.arange(1, len(falling) + 1)
+        levels = np.exp((np.cumsum(np.log(falling)) - 2 * np.log(k)) / used)
+        # The level is right for the largest number of directions that are all above it.
+        level = levels[np.flatnonzero(falling >= levels).max(initial=0)]
+        return np.sqrt(np.minimum(self.variances, level))
 
 
 def find_subspace(curator: Curator, dimensions: int, share: float) -> Subspace:

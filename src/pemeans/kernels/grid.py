@@ -130,3 +130,31 @@ class Projection:
     def __call__(self, grid: GridArray) -> GridArray:
         exact = grid.astype(np.float64) @ self.quantized
         return np.ascontiguousarray(np.trunc(exact * 2.0**-self.bits), dtype=np.int32)
+
+
+@dataclass(frozen=True, eq=False)
+class Frame:
+    """A public ball inside the domain: rows as seen from its center, in units of its radius.
+
+    Parameters
+    ----------
+    center : int32 array of shape (n_features,)
+        On the grid.
+    radius : int
+        In grid units.
+    """
+
+    center: GridArray
+    radius: int
+
+    def __call__(self, grid: GridArray) -> GridArray:
+        """Rows seen from the center, each by itself; those outside the ball are pulled to its edge."""
+        gaps = grid - self.center
+        length = np.sqrt(squared_norms(gaps).astype(np.float64))
+        # As in pull_into_ball: 2**-40 less is certain not to be too long.
+        factor = GRID_UNIT / np.maximum(length, self.radius) * (1 - 2.0**-40)
+        return np.ascontiguousarray(np.trunc(gaps * factor[:, np.newaxis]), dtype=np.int32)
+
+    def to_domain(self, unit: FloatArray) -> FloatArray:
+        """Points of the frame in units of the domain's radius."""
+        return (unit * self.radius + self.center) / GRID_UNIT

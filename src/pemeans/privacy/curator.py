@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 from pemeans.domain import Domain
-from pemeans.kernels.grid import IntArray
+from pemeans.kernels.grid import Frame, IntArray
 from pemeans.privacy.ledger import Ledger, Receipt
 from pemeans.privacy.noise import NoiseSampler
-from pemeans.privacy.statistics import Statistic
+from pemeans.privacy.statistics import Framed, Statistic
 from pemeans.rows.base import Rows
 
 
@@ -39,6 +40,7 @@ class Curator:
         self.__rows = rows
         self.__noise = noise
         self._ledger = ledger
+        self._frame: Frame | None = None
         self.n_rows = domain.n_rows or 0
         self.n_features = domain.n_features
 
@@ -51,6 +53,12 @@ class Curator:
     def mu(self) -> float:
         """The whole budget as a parameter of Gaussian differential privacy."""
         return self._ledger.mu
+
+    def framed(self, frame: Frame) -> Curator:
+        """The same curator with the same budget, looking at the rows in a frame."""
+        view = copy(self)
+        view._frame = frame
+        return view
 
     def release(self, name: str, statistic: Statistic, share: float) -> Answer:
         """Answer one question with noise, for a share of the budget.
@@ -78,7 +86,8 @@ class Curator:
         """
         # Charge first: an error after this line has still spent.
         sigma = self._ledger.charge(name, type(statistic).__name__, statistic.sensitivity, share)
-        exact = self.__rows.total(statistic)
+        asked = statistic if self._frame is None else Framed(statistic, self._frame)
+        exact = self.__rows.total(asked)
         if sigma == 0:
             return Answer(exact, sigma)
         return Answer(exact + self.__noise.gaussian(sigma, exact.size).reshape(exact.shape), sigma)

@@ -13,7 +13,7 @@ from typing import ClassVar, Protocol
 
 import numpy as np
 
-from pemeans.kernels.grid import GRID_BITS, GRID_UNIT, GridArray, IntArray, Projection, squared_norms
+from pemeans.kernels.grid import GRID_BITS, GRID_UNIT, Frame, GridArray, IntArray, Projection, squared_norms
 from pemeans.rows.block import Block
 
 
@@ -179,3 +179,22 @@ class ResidualSums:
             sums[:, j] = np.bincount(labels, weights=short[:, j], minlength=k)
         sums[:, d] = self.weight * np.bincount(labels, minlength=k)
         return sums
+
+
+@dataclass(frozen=True, eq=False)
+class Framed:
+    """A statistic of the rows as seen in a frame, where they are again in the unit ball.
+
+    The frame is applied to each row by itself, so the statistic's own sensitivity holds.
+    """
+
+    statistic: Statistic
+    frame: Frame
+
+    @property
+    def sensitivity(self) -> int:
+        """That of the statistic."""
+        return self.statistic.sensitivity
+
+    def __call__(self, block: Block) -> IntArray:
+        return self.statistic(block.framed(self.frame))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pemeans.kernels.grid import GridArray, Projection
+from pemeans.kernels.grid import Frame, GridArray, Projection
 from pemeans.kernels.nearest import Labels, nearest
 
 
@@ -21,6 +21,8 @@ class Block:
         self._seen: GridArray = grid
         self._question: tuple[GridArray, Projection | None] | None = None
         self._labels: Labels
+        self._frame: Frame | None = None
+        self._framed: Block
 
     def through(self, view: Projection | None) -> GridArray:
         """The rows as seen through `view`; computed once while the view stays the same."""
@@ -29,6 +31,12 @@ class Block:
         if view is not self._view:
             self._view, self._seen = view, view(self.grid)
         return self._seen
+
+    def framed(self, frame: Frame) -> Block:
+        """The rows as seen in `frame`; computed once while the frame stays the same."""
+        if frame is not self._frame:
+            self._frame, self._framed = frame, Block(frame(self.grid))
+        return self._framed
 
     def nearest(self, candidates: GridArray, view: Projection | None = None) -> Labels:
         """The nearest candidate of every row as seen through `view`; kept for the next question about it."""
