@@ -37,7 +37,7 @@ def ward_start(points: GridArray, weights: FloatArray, k: int, rng: np.random.Ge
     """More centers than wanted, merged two by two until k are left."""
     seeds = min(SEEDS_PER_CENTER * k + EXTRA_SEEDS, len(points))
     many = weighted_kmeans(points, weights, seeds, 1, rng, SEED_STEPS)
-    mass = np.bincount(nearest(points, many), weights=weights, minlength=seeds)
+    mass = np.bincount(nearest(points, many), weights=weights, minlength=seeds).astype(np.float64)
     return np.rint(ward(many[mass > 0].astype(np.float64), mass[mass > 0], k)).astype(np.int32)
 
 

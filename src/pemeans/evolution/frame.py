@@ -16,6 +16,8 @@ SMALLEST = 2.0**-14
 """No frame is smaller than this part of the domain's radius."""
 FINE, COARSE, MUCH = 8, 2, 500
 """Bins an octave: 8 where n mu is above 500, so that their noise does not add up to much, else 2."""
+ROOM = 1.5
+"""The frame is half as wide again as what is seen: room for outliers, which weigh much in the loss."""
 OUTSIDE = 1e-3
 """The part of the rows that may lie outside the frame, noise apart."""
 SURE = 3.0
@@ -42,12 +44,12 @@ def _edges(bins: int) -> IntArray:
 
 
 def _radius(histogram: IntArray, sigma: float, edges: IntArray, n: int) -> int:
-    """The edge beyond which no more rows are seen than chance or `OUTSIDE` explain; wider where noise hides many."""
+    """The edge beyond which chance or `OUTSIDE` explain what is seen; wider where noise hides many."""
     beyond = np.cumsum(histogram[::-1])[::-1]
     hidden = np.maximum(OUTSIDE * n, SURE * sigma * np.sqrt(np.arange(len(beyond), 0, -1)))
     seen = np.flatnonzero(beyond > hidden)
     if not seen.size:
         return GRID_UNIT
     last = min(int(seen.max()), len(edges) - 1)
-    widened = edges[last] * (1 + 2 * min(hidden[last] / n, 0.5))
+    widened = edges[last] * (ROOM + 2 * min(hidden[last] / n, 0.5))
     return int(min(widened, GRID_UNIT))

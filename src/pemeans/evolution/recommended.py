@@ -13,12 +13,16 @@ from pemeans.evolution.frame import find_frame
 from pemeans.evolution.refine import refine
 from pemeans.evolution.select import Selection
 from pemeans.evolution.sizes import sizes_from_votes
+from pemeans.evolution.strays import with_strays
 from pemeans.evolution.subspace import find_subspace
 from pemeans.kernels.grid import to_float, to_grid
 from pemeans.privacy.curator import Curator
 
 SUBSPACE = 12
 """Dimensions in which the votes are cast."""
+
+ENOUGH_FOR_STRAYS = 1500
+"""Below this n mu outliers can't be told from noise; in many dimensions they can't be covered."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +32,7 @@ class Plan:
     dimensions: int
     frame_share: float
     moment_share: float
+    stray_share: float
     histogram_share: float
     vote_share: float
     rounds: int
@@ -36,7 +41,8 @@ class Plan:
     @property
     def refine_share(self) -> float:
         """What is left for the residual sums."""
-        return 1 - self.moment_share - self.histogram_share - self.vote_share - self.frame_share
+        spent = self.frame_share + self.moment_share + self.stray_share + self.histogram_share
+        return 1 - spent - self.vote_share
 
 
 def plan(n: int, d: int, k: int, mu: float) -> Plan:
@@ -48,7 +54,8 @@ def plan(n: int, d: int, k: int, mu: float) -> Plan:
     rounds = round(min(max(votes * (mu * n / (4 * k)) ** 2, 3), 14))
     steps = min(max(round(k * d / 16), 3), 8)
     frame = float(np.clip((25 / (n * mu)) ** 2, 0.02, 0.15))
-    return Plan(min(d, SUBSPACE), frame, 0.06, 0.03, votes, rounds, steps)
+    strays = 0.035 if d <= SUBSPACE and n * mu > ENOUGH_FOR_STRAYS else 0.0
+    return Plan(min(d, SUBSPACE), frame, 0.06, strays, 0.03, votes, rounds, steps)
 
 
 def dp_kmeans(curator: Curator, n_clusters: int, rng: np.random.Generator) -> Selection:
@@ -60,9 +67,20 @@ def dp_kmeans(curator: Curator, n_clusters: int, rng: np.random.Generator) -> Se
     space = find_subspace(curator, todo.dimensions, todo.moment_share)
     core = explore(curator, space, k, todo.rounds, todo.vote_share / todo.rounds, rng)
     found = settle(core, k, rng)
+    basis = space.basis[:, : todo.dimensions]
+    if todo.stray_share:
+        completed = with_strays(curator, core, found, basis, todo.stray_share, rng)
+        found = found if completed is None else settle(completed, k, rng)
     sizes = sizes_from_votes(core.last, found, curator.n_rows)
-    lifted = to_float(found) @ space.basis[:, : todo.dimensions].T
+    lifted = to_float(found) @ basis.T
     centers, sizes = refine(
-        curator, lifted, space.basis, sizes, todo.steps, todo.histogram_share, todo.refine_share, todo.dimensions
+        curator,
+        lifted,
+        space.basis,
+        sizes,
+        todo.steps,
+        todo.histogram_share,
+        todo.refine_share,
+        todo.dimensions,
     )
     return Selection(to_grid(frame.to_domain(centers)), np.rint(sizes.values).astype(np.int64))

@@ -8,7 +8,7 @@ import numpy as np
 
 from pemeans.evolution.shrink import shrink
 from pemeans.evolution.sizes import Sizes
-from pemeans.kernels.grid import GRID_UNIT, FloatArray, IntArray, to_grid
+from pemeans.kernels.grid import GRID_UNIT, FloatArray, GridArray, to_grid
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.statistics import DistanceHistogram, ResidualSums
 
@@ -34,13 +34,11 @@ def refine(
 
     Centers are in the rows' own space; their moves are shrunk along `basis`.
     """
+    share = sums_share / steps
     for step in range(steps):
         asked = to_grid(centers)
-        histogram = curator.release(
-            "distances", DistanceHistogram(asked, EDGES), histogram_share / steps
-        ).values
-        share = sums_share / steps
-        radius = residual_radius(histogram, curator, len(centers), share)
+        usual = usual_distance(curator, asked, histogram_share / steps)
+        radius = residual_radius(usual, curator, len(centers), share)
         weight = max(1, round(COUNT_WEIGHT * radius))
         answer = curator.release("residual sums", ResidualSums(asked, radius, weight), share)
         noise = answer.sigma
@@ -53,15 +51,21 @@ def refine(
     return centers, sizes
 
 
-def residual_radius(histogram: IntArray, curator: Curator, k: int, share: float) -> int:
-    """The radius that covers most rows by the noisy histogram, widened where noise is cheap."""
-    n, d = curator.n_rows, curator.n_features
+def usual_distance(curator: Curator, centers: GridArray, share: float) -> int:
+    """The distance that three quarters of the rows keep from their center, in grid units."""
+    n = curator.n_rows
+    histogram = curator.release("distances", DistanceHistogram(centers, EDGES), share).values
     counts = project_to_simplex(histogram.astype(np.float64), n)
     covered = np.cumsum(counts)[:-1] >= QUANTILE * n
-    radius = float(EDGES[int(covered.argmax())] if covered.any() else EDGES[-1])
+    return int(EDGES[max(int(covered.argmax()), 1)] if covered.any() else EDGES[-1])
+
+
+def residual_radius(usual: int, curator: Curator, k: int, share: float) -> int:
+    """The usual distance, widened up to four times where noise is cheap."""
+    n, d = curator.n_rows, curator.n_features
     relative_noise = sqrt(1 + COUNT_WEIGHT**2) / (sqrt(share) * curator.mu)
     widening = sqrt(0.02 * n**2 / (k**2 * d)) / max(relative_noise, 1e-300)
-    return int(min(max(radius, float(EDGES[1])) * min(max(widening, 1.0), 4.0), 2 * GRID_UNIT))
+    return int(min(usual * min(max(widening, 1.0), 4.0), 2 * GRID_UNIT))
 
 
 def project_to_simplex(values: FloatArray, total: float) -> FloatArray:
@@ -74,4 +78,4 @@ def project_to_simplex(values: FloatArray, total: float) -> FloatArray:
     """
     falling = np.sort(values)[::-1]
     excess = (np.cumsum(falling) - total) / np.arange(1, len(values) + 1)
-    return np.maximum(values - excess[falling > excess][-1], 0.0)
+    return np.asarray(np.maximum(values - excess[falling > excess][-1], 0.0))

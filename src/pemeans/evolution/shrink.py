@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from pemeans.kernels.grid import FloatArray
@@ -24,7 +26,7 @@ def blocks(dimensions: int, first: int) -> list[slice]:
         edges.append(min(max(2 * edges[-1], first), dimensions))
     if len(edges) > 2 and edges[-1] - edges[-2] < SMALLEST_BLOCK:
         del edges[-2]
-    return [slice(a, b) for a, b in zip(edges, edges[1:], strict=False)]
+    return [slice(a, b) for a, b in pairwise(edges)]
 
 
 def shrink(sums: FloatArray, sigma: float, first: int) -> FloatArray:

@@ -37,7 +37,7 @@ class Subspace:
         levels = np.exp((np.cumsum(np.log(falling)) - 2 * np.log(k)) / used)
         # The level is right for the largest number of directions that are all above it.
         level = levels[np.flatnonzero(falling >= levels).max(initial=0)]
-        return np.sqrt(np.minimum(self.variances, level))
+        return np.asarray(np.sqrt(np.minimum(self.variances, level)))
 
 
 def find_subspace(curator: Curator, dimensions: int, share: float) -> Subspace:
