@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pandas as pd
 import polars as pl
 import pyarrow as pa
@@ -191,7 +190,7 @@ def test_fits_do_not_change_the_rows() -> None:
     assert np.array_equal(rows, X * 3)
 
 
-# --- With the rest of scikit-learn ---------------------------------------------------------------------------
+# --- With the rest of scikit-learn --------------------------------------------------------------------------
 
 
 @both
@@ -303,7 +302,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
 
 
 def test_all_hyper_parameters_follow_the_public_number_of_rows(asked: list[Any]) -> None:
-    sizes = {}
+    sizes: dict[int, set[Any]] = {}
     for rows, n_samples in ((X, None), (X[:100], 1500), (X[:1], 1500), (X, 100)):
         asked.clear()
         model = small(n_samples=n_samples).fit(rows)
@@ -320,7 +319,7 @@ def test_delta_can_be_chosen() -> None:
     assert small(delta=1e-9).fit(X).receipt_.delta == 1e-9
 
 
-# --- Errors: before anything is released, and never with a private value ---------------------------------------
+# --- Errors: before anything is released, and never with a private value ------------------------------------
 
 
 def dirty(value: Any, dtype: Any = float) -> Any:
@@ -442,7 +441,7 @@ def test_rows_to_predict_are_checked_as_well(use: str) -> None:
         assert "123456" not in str(caught.value)
 
 
-# --- Nothing private on a fitted model --------------------------------------------------------------------------
+# --- Nothing private on a fitted model ----------------------------------------------------------------------
 
 
 def reachable(root: Any) -> Iterator[Any]:

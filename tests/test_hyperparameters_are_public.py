@@ -1,8 +1,8 @@
 """Nothing but released answers reaches a model: the same answers from other rows make the same file.
 
-A first fit is recorded. A second one, on other rows, gets noise that turns its exact totals into the very same
-answers. Whatever then differed would have come from the rows by another way: a count of centers, a number of
-iterations, a threshold, a warning.
+A first fit is recorded. A second one, on other rows, gets noise that turns its exact totals into the very
+same answers. Whatever then differed would have come from the rows by another way: a count of centers, a
+number of iterations, a threshold, a warning.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -119,7 +120,7 @@ def outcome(
     return (folder / "model.json").read_bytes(), messages, shown
 
 
-CASES = {
+CASES: dict[str, tuple[type[PEMeans | HDPEMeans], int, dict[str, Any]]] = {
     "plain": (PEMeans, 2, {}),
     "little budget": (PEMeans, 2, {"epsilon": 0.02, "n_variations": 40}),
     "much budget": (PEMeans, 2, {"epsilon": 6.0}),
@@ -136,9 +137,8 @@ CASES = {
 def test_the_same_answers_make_the_same_model(case: str, tmp_path: Path) -> None:
     method, d, parameters = CASES[case]
     rows = rows_of(d)
-    model = method(
-        n_clusters=3, n_samples=N, random_state=5, n_jobs=1, **({"domain": Domain.box(-1, 1)} | parameters)
-    )
+    settings: dict[str, Any] = {"domain": Domain.box(-1, 1), "n_samples": N, "random_state": 5, "n_jobs": 1}
+    model = method(n_clusters=3, **(settings | parameters))
     script = Tape()
     with recording(script):
         file, messages, shown = outcome(model, rows, tmp_path)
@@ -161,7 +161,7 @@ def test_the_same_answers_make_the_same_model(case: str, tmp_path: Path) -> None
 def test_what_is_asked_and_what_it_costs_does_not_depend_on_the_rows(
     method: type[PEMeans], d: int, epsilon: float
 ) -> None:
-    """With noise of its own, every data set of the same size has the same receipt and the same first question."""
+    """With noise of its own every data set of the same size has the same receipt and first question."""
     rows = rows_of(d)
     seen = set()
     for others in [rows, *neighbors(rows).values()]:

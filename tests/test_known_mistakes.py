@@ -23,7 +23,7 @@ from pemeans.kernels.grid import GRID_UNIT, GridArray, IntArray, Projection
 from pemeans.kernels.nearest import Labels, nearest
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import SystemBits, Words
+from pemeans.privacy.noise import Bits, NoiseSampler
 from pemeans.privacy.statistics import NearestVotes, Statistic
 from pemeans.rows import block as block_module
 from pemeans.rows.base import Question
@@ -42,7 +42,8 @@ def rows_of(d: int = D, n: int = N) -> npt.NDArray[np.float64]:
 
 
 def model_of(method: type[PEMeans | HDPEMeans], **parameters: Any) -> PEMeans | HDPEMeans:
-    return method(**({"n_clusters": K, "domain": DOMAIN, "n_jobs": 1, "n_variations": 6} | parameters))
+    defaults: dict[str, Any] = {"n_clusters": K, "domain": DOMAIN, "n_jobs": 1, "n_variations": 6}
+    return method(**(defaults | parameters))
 
 
 @dataclass
@@ -90,7 +91,7 @@ def test_every_coordinate_has_its_own_noise(releases: list[Released], seed: int 
     within = ((sums.noise - sums.noise.mean(axis=1, keepdims=True)) ** 2).sum() / sums.sigma**2
     across = ((sums.noise - sums.noise.mean(axis=0)) ** 2).sum() / sums.sigma**2
     for squared, freedom in ((within, K * (D - 1)), (across, (K - 1) * D)):
-        low, high = stats.chi2.ppf([FALSE_ALARM / 4, 1 - FALSE_ALARM / 4], freedom)
+        low, high = (stats.chi2.ppf(p, freedom) for p in (FALSE_ALARM / 4, 1 - FALSE_ALARM / 4))
         assert low < squared < high
 
 
@@ -203,7 +204,14 @@ def votes_of_others_that_change(rows: GridArray, candidates: GridArray) -> int:
     """How far the votes of the other rows move when rows are dropped, over several ways to drop some."""
     moved = 0
     whole = NearestVotes(candidates)(Block(rows))
-    for kept in (slice(0, 1), slice(0, 7), slice(0, 64), slice(1, None), slice(0, 1999), slice(None, None, 2)):
+    for kept in (
+        slice(0, 1),
+        slice(0, 7),
+        slice(0, 64),
+        slice(1, None),
+        slice(0, 1999),
+        slice(None, None, 2),
+    ):
         dropped = np.delete(rows, np.arange(len(rows))[kept], axis=0)
         one_by_one = sum(NearestVotes(candidates)(Block(row[np.newaxis])) for row in rows[kept])
         moved += int(np.abs(whole - NearestVotes(candidates)(Block(dropped)) - one_by_one).sum())
@@ -235,7 +243,17 @@ class Forbidden(np.random.RandomState):
         pytest.fail("made a RandomState")
 
 
-LEGACY = ("seed", "normal", "standard_normal", "randn", "rand", "random", "random_sample", "randint", "uniform")
+LEGACY = (
+    "seed",
+    "normal",
+    "standard_normal",
+    "randn",
+    "rand",
+    "random",
+    "random_sample",
+    "randint",
+    "uniform",
+)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -255,7 +273,9 @@ def test_global_seeds_do_not_touch_the_noise(releases: list[Released]) -> None:
     for _ in range(2):
         np.random.seed(0)  # noqa: NPY002 -- must not matter
         model_of(HDPEMeans).fit(rows_of())
-        noise.append(np.concatenate([release.noise.ravel() for release in releases if "lifted" in release.name]))
+        noise.append(
+            np.concatenate([release.noise.ravel() for release in releases if "lifted" in release.name])
+        )
         releases.clear()
     assert (noise[0] != noise[1]).mean() > 0.9
 
@@ -264,7 +284,6 @@ def test_without_a_seed_every_draw_reads_the_operating_system(
     releases: list[Released], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read = []
-    words: Callable[[SystemBits, int], Words] = SystemBits.words
 
     def counted(size: int) -> bytes:
         read.append(size)
@@ -275,7 +294,6 @@ def test_without_a_seed_every_draw_reads_the_operating_system(
     model = model_of(HDPEMeans).fit(rows_of())
     assert sum(read) >= 8 * sum(release.noise.size for release in releases)
     assert not model.receipt_.seeded
-    assert SystemBits.words is words
 
 
 # --- exact loss per iteration returned with the model ----------------------------------------------
@@ -358,24 +376,27 @@ def test_sums_and_counts_are_uncorrelated(releases: list[Released]) -> None:
     assert abs(scaled) < stats.norm.isf(FALSE_ALARM / 2)
 
 
-def test_noise_takes_nothing_from_the_stream_of_the_candidates() -> None:
-    """The first population and the projection are the same whatever noise is drawn, and with none at all."""
-    first = []
-    for epsilon in (0.5, 3.0, math.inf):
-        shown: list[GridArray] = []
+class Wasteful:
+    """No noise at all, after drawing much or little of it."""
 
-        def watch(population: GridArray, kept: list[GridArray] = shown) -> None:
-            kept.append(population)
+    wasted = 0
 
-        with pytest.MonkeyPatch.context() as patch:
-            release: Callable[..., Answer] = Curator.release
+    def __init__(self, bits: Bits, tail_bits: int) -> None:
+        self.sampler, self.seeded = NoiseSampler(bits, tail_bits), bits.seeded
 
-            def released(self: Curator, name: str, statistic: NearestVotes, share: float) -> Answer:
-                watch(statistic.candidates)  # noqa: B023 -- called at once
-                return release(self, name, statistic, share)  # noqa: B023
+    def gaussian(self, sigma: float, size: int) -> IntArray:
+        self.sampler.gaussian(sigma, self.wasted)
+        return np.zeros(size, dtype=np.int64)
 
-            patch.setattr(Curator, "release", released)
-            model_of(HDPEMeans, epsilon=epsilon, random_state=9).fit(rows_of())
-        first.append(shown[0])
-    assert (first[0] == first[1]).all()
-    assert (first[0] == first[2]).all()
+
+@pytest.mark.parametrize("method", METHODS)
+def test_noise_takes_nothing_from_the_stream_of_the_candidates(
+    method: type[PEMeans | HDPEMeans], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("pemeans.estimators.NoiseSampler", Wasteful)
+    centers = []
+    for wasted in (0, 1, 1000):
+        monkeypatch.setattr(Wasteful, "wasted", wasted)
+        centers.append(model_of(method, random_state=9).fit(rows_of()).cluster_centers_)
+    assert (centers[0] == centers[1]).all()
+    assert (centers[0] == centers[2]).all()

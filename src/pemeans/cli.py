@@ -77,7 +77,8 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
         except BrokenPipeError:
             raise  # whoever read the output has seen enough: typer ends quietly
         except OSError as error:
-            _fail(f"{error.filename or 'a file'}: {error.strerror or 'failed'}; check the path and the disk")
+            where = error.filename or "reading or writing"
+            _fail(f"{where}: {error.strerror or 'failed'}; check the path and the disk")
         except MemoryError:
             _fail("not enough memory; use fewer rows or columns")
         except KeyboardInterrupt:
@@ -208,7 +209,7 @@ def fit(
         n_samples=n_samples,
         random_state=seed,
         n_jobs=threads,
-        progress=sys.stderr.isatty() and not quiet,
+        progress=not quiet and sys.stderr is not None and sys.stderr.isatty(),
     )
     estimator.fit(table).save(out)
     if not quiet:

@@ -288,7 +288,7 @@ def _as_floats(value: Any) -> tuple[float, ...] | None:
     """One number or a flat sequence of them; None for text and whatever else is none."""
     try:
         array = np.asarray(value)
-    except (TypeError, ValueError):
+    except Exception:  # of whatever kind an object's own conversion raises
         return None
     if array.dtype.kind not in "fiu" or array.ndim > 1:
         return None

@@ -24,6 +24,9 @@ NO_DOMAIN = (
     f"same, for study, pass domain={FROM_DATA!r}"
 )
 
+NO_NUMBERS = (bool, np.timedelta64)
+"""Whole numbers to Python and NumPy, but not to a reader."""
+
 
 def check_parameters(values: dict[str, Any]) -> dict[str, Any]:
     """Check all that can be said of an estimator's parameters alone.
@@ -56,11 +59,11 @@ def check_size(n_clusters: int, n_rows: int) -> None:
 
 
 def _is_whole(value: Any) -> bool:
-    return isinstance(value, Integral) and not isinstance(value, bool)
+    return isinstance(value, Integral) and not isinstance(value, NO_NUMBERS)
 
 
 def _is_real(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return isinstance(value, Real) and not isinstance(value, NO_NUMBERS)
 
 
 def _whole(name: str, value: Any, least: int, most: int, fix: str) -> int:
@@ -80,7 +83,7 @@ def _real(name: str, value: Any, least: float, most: float, fix: str) -> float:
 def _epsilon(name: str, value: Any) -> float:
     """A budget, or infinity."""
     fix = "common values are 0.1 to 10, and infinity switches the noise off"
-    return math.inf if _is_real(value) and value == math.inf else _real(name, value, 1e-3, 1e4, fix)
+    return math.inf if _is_real(value) and value == math.inf else _real(name, value, 1e-3, 1e3, fix)
 
 
 def _selection(name: str, value: Any) -> str:
@@ -135,7 +138,7 @@ def _domain(name: str, value: Any) -> Domain | str:
 OPTIONAL = ("delta", "n_samples", "n_iterations", "n_variations", "n_jobs", "random_state")
 RULES: dict[str, Callable[[str, Any], Any]] = {
     "n_clusters": partial(_whole, least=1, most=2**20, fix="pass how many centers to find"),
-    # With these limits on epsilon, delta and n_iterations no release needs more noise than can be drawn.
+    # With these limits on epsilon, delta and n_iterations the sampler is fine enough for every release.
     "epsilon": _epsilon,
     "delta": partial(_real, least=1e-300, most=0.5, fix="None means n_samples**-1.1"),
     "domain": _domain,

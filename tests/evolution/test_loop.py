@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,7 @@ from pemeans.evolution import loop
 from pemeans.evolution.loop import Iteration, Settings, pe_means
 from pemeans.evolution.populate import populate
 from pemeans.evolution.select import Selection, keep_largest
+from pemeans.evolution.vary import vary
 from pemeans.kernels.grid import GRID_UNIT, GridArray, squared_norms, to_float
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger, Receipt
@@ -114,7 +116,7 @@ def test_the_first_population_is_packed_spheres() -> None:
 
 def test_survivors_live_on_in_the_next_population() -> None:
     seen, found, _ = run(Settings(K))
-    for before, after in zip(seen, seen[1:], strict=False):
+    for before, after in pairwise(seen):
         assert (after.population[:K] == before.survivors.centers).all()
     assert (seen[-1].survivors.centers == found.centers).all()
     assert (seen[-1].survivors.sizes == found.sizes).all()
@@ -152,11 +154,10 @@ def test_without_noise_the_signal_never_halves() -> None:
 @pytest.mark.parametrize("iterations", [1, 2, 6])
 def test_the_last_iteration_makes_no_variations(iterations: int, monkeypatch: pytest.MonkeyPatch) -> None:
     calls = []
-    original: Callable[..., GridArray] = loop.vary
 
-    def counted(*arguments: object) -> GridArray:
+    def counted(*arguments: Any) -> GridArray:
         calls.append(arguments)
-        return original(*arguments)
+        return vary(*arguments)
 
     monkeypatch.setattr(loop, "vary", counted)
     run(Settings(K, n_iterations=iterations, variation_scale=0.02, levy_index=1.5))

@@ -27,7 +27,7 @@ K = 4
 def rows_of(n: int, d: int) -> FloatArray:
     rng = np.random.default_rng(d)
     middles = rng.standard_normal((K, d)) / np.sqrt(d) / 2
-    return middles[np.arange(n) % K] + 0.02 * rng.standard_normal((n, d))
+    return np.asarray(middles[np.arange(n) % K] + 0.02 * rng.standard_normal((n, d)))
 
 
 def curator_of(data: FloatArray, epsilon: float = 1.0, seed: int = 0) -> tuple[Curator, Domain]:
@@ -91,7 +91,8 @@ def test_the_projection_is_gaussian_and_keeps_lengths_on_average() -> None:
     point = np.random.default_rng(1).standard_normal(300)
     seen = [random_projection(300, np.random.default_rng(seed)).matrix @ point for seed in range(500)]
     squared = (np.array(seen) ** 2).sum() / (500 * point @ point)
-    low, high = stats.chi2.ppf([5e-8, 1 - 5e-8], 500 * PROJECTED) / (500 * PROJECTED)
+    freedom = 500 * PROJECTED
+    low, high = (stats.chi2.ppf(p, freedom) / freedom for p in (5e-8, 1 - 5e-8))
     assert low < squared < high
 
 
@@ -167,7 +168,8 @@ def test_a_noisy_count_below_one_counts_as_one(count: int) -> None:
 def test_lifted_centers_are_pulled_into_the_ball() -> None:
     found, _ = lifted([[3 * GRID_UNIT, 0, -4 * GRID_UNIT], [10**15, 0, 0]], [1, 3])
     assert squared_norms(found.centers).max() <= GRID_UNIT**2
-    np.testing.assert_allclose(to_float(found.centers), [[0.6, 0, -0.8], [1, 0, 0]], atol=4 / GRID_UNIT)
+    wanted = np.array([[0.6, 0, -0.8], [1, 0, 0]])
+    np.testing.assert_allclose(to_float(found.centers), wanted, atol=4 / GRID_UNIT)
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])

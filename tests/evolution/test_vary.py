@@ -49,7 +49,7 @@ def test_steps_follow_mantegnas_law(beta: float) -> None:
     steps = levy((DRAWS,), beta, np.random.default_rng(3))
     for x in (-20.0, -3.0, -1.0, -0.25, 0.0, 0.1, 0.5, 2.0, 10.0):
         p = distribution_of_steps(x, beta)
-        low, high = stats.binom.ppf([FALSE_ALARM / 18, 1 - FALSE_ALARM / 18], DRAWS, p)
+        low, high = (stats.binom.ppf(tail, DRAWS, p) for tail in (FALSE_ALARM / 18, 1 - FALSE_ALARM / 18))
         assert low <= (steps <= x).sum() <= high, x
 
 

@@ -19,6 +19,7 @@ from pemeans.kernels.grid import (
     LONGEST_VIEW,
     MOST_COLUMNS,
     FloatArray,
+    Frame,
     GridArray,
     Projection,
     pull_into_ball,
@@ -100,9 +101,7 @@ def test_rows_whose_length_could_overflow_are_refused() -> None:
 
 
 @MANY
-@given(
-    st.lists(st.floats(allow_nan=True) | st.sampled_from([1.0, -1.0, 0.6, 0.8]), min_size=1, max_size=6)
-)
+@given(st.lists(st.floats(allow_nan=True) | st.sampled_from([1.0, -1.0, 0.6, 0.8]), min_size=1, max_size=6))
 def test_public_points_end_in_the_ball_whatever_they_are(point: list[float]) -> None:
     (grid,) = to_grid(np.array([point]))
     assert squared_length(grid) <= GRID_UNIT**2
@@ -136,13 +135,15 @@ DOMAINS = {
 def test_domain_treats_every_row_by_itself_in_every_layout(name: str, dtype: type) -> None:
     domain = DOMAINS[name].bind(n_rows=97, n_features=4)
     rng = np.random.default_rng(5)
-    rows = (rng.standard_normal((97, 4)) * [1, 2, 4, 1] + [0, 1, 0, 10]).astype(dtype)
+    rows: npt.NDArray[np.floating] = (rng.standard_normal((97, 4)) * [1, 2, 4, 1] + [0, 1, 0, 10]).astype(
+        dtype
+    )
     rows[::7] = rows[3]
     rows[::11] *= 1e30
     grid = domain.to_grid(rows)
     assert (squared_norms(grid) <= GRID_UNIT**2).all()
     assert (grid == np.vstack([domain.to_grid(row[np.newaxis]) for row in rows])).all()
-    wide = np.zeros((3 * 97, 9), dtype=dtype)
+    wide: npt.NDArray[np.floating] = np.zeros((3 * 97, 9), dtype=dtype)
     wide[1::3, 1:9:2] = rows
     for layout in (np.asfortranarray(rows), wide[1::3, 1:9:2], rows[::-1, ::-1].copy()[::-1, ::-1]):
         assert (domain.to_grid(layout) == grid).all()
@@ -209,7 +210,9 @@ def test_partial_sums_of_a_projection_stay_below_2_to_52(name: str) -> None:
     for column in projection.quantized.T:
         assert isqrt(squared_length(column.astype(object))) + 1 < 2**52 // GRID_UNIT
     for row in worst_rows(projection):
-        absolute = [sum(abs(int(q) * int(x)) for q, x in zip(c, row, strict=True)) for c in projection.quantized.T]
+        absolute = [
+            sum(abs(int(q) * int(x)) for q, x in zip(c, row, strict=True)) for c in projection.quantized.T
+        ]
         assert max(absolute) < 2**52
 
 
@@ -233,7 +236,8 @@ def test_no_projected_row_overflows_and_its_scores_are_exact() -> None:
 
 
 @pytest.mark.parametrize(
-    "matrix", [np.full((1, 4), LONGEST_VIEW / 2), np.array([[np.nan]]), np.array([[np.inf]]), np.array([[1e300]])]
+    "matrix",
+    [np.full((1, 4), LONGEST_VIEW / 2), np.array([[np.nan]]), np.array([[np.inf]]), np.array([[1e300]])],
 )
 def test_projections_that_could_overflow_are_refused(matrix: FloatArray) -> None:
     with pytest.raises(ParameterError, match="scale it down"):
@@ -257,3 +261,26 @@ def test_projection_treats_every_row_by_itself_in_every_layout(d: int) -> None:
         assert (projection(layout) == seen).all()
     for chosen in (rng.permutation(60), np.delete(np.arange(60), 30), rng.integers(0, 60, size=500)):
         assert (projection(rows[chosen]) == seen[chosen]).all()
+
+
+# --- frames --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("radius", [1, 256, GRID_UNIT // 3, GRID_UNIT])
+@pytest.mark.parametrize("d", [1, 2, 30])
+def test_no_row_is_longer_than_one_unit_in_any_frame(d: int, radius: int) -> None:
+    rng = np.random.default_rng(d)
+    center = to_grid(rng.standard_normal((1, d)) / np.sqrt(d))[0]
+    near = center * 0.9 + rng.uniform(-radius, radius, size=(300, d)) / np.sqrt(d)
+    near[:100] = center
+    far = rng.standard_normal((100, d)) * GRID_UNIT
+    rows = pull_into_ball(np.vstack([near, far, -center]).clip(-GRID_UNIT, GRID_UNIT).astype(np.int32))
+    frame = Frame(center, radius)
+    framed = frame(rows)
+    assert max(map(squared_length, framed)) <= GRID_UNIT**2
+    inside = np.linalg.norm(rows - center, axis=1) <= radius
+    assert inside.any()
+    assert np.abs(frame.to_domain(to_float(framed[inside])) - to_float(rows[inside])).max() < 2 / GRID_UNIT
+    assert (framed == np.vstack([frame(row[np.newaxis]) for row in rows])).all()
+    assert (framed == frame(np.asfortranarray(rows))).all()
+    assert (framed[::-3] == frame(rows[::-3])).all()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from sklearn.cluster import KMeans
@@ -87,7 +89,7 @@ def test_lloyd_never_makes_things_worse_and_leaves_empty_centers() -> None:
     start = np.concatenate([points[:3], [points[0] + 1_000_000]]).astype(np.int32)
     losses = [weighted_loss(points, weights, lloyd(points, weights, start, steps)) for steps in range(6)]
     # Rounding to the grid moves a center by at most half a unit in every coordinate.
-    assert all(after <= before * (1 + 1e-9) for before, after in zip(losses, losses[1:], strict=False))
+    assert all(after <= before * (1 + 1e-9) for before, after in pairwise(losses))
     far = np.array([[4_000_000]], dtype=np.int32)
     near = np.array([[10], [12]], dtype=np.int32)
     assert lloyd(near, np.ones(2), np.concatenate([near[:1], far]), 10).tolist() == [[11], [4_000_000]]

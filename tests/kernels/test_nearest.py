@@ -194,7 +194,7 @@ def test_no_seam_between_blocks_of_rows_and_panels_of_candidates(
 def test_numpy_kernel_works_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     rows, candidates = lattice(5, np.random.default_rng(0))
     labels = nearest_in_numpy(rows, candidates)
-    assert BLOCK_SCORES > rows.shape[0] * candidates.shape[0]
+    assert rows.shape[0] * candidates.shape[0] < BLOCK_SCORES
     for scores in (1, 79, 200):
         monkeypatch.setattr("pemeans.kernels.nearest.BLOCK_SCORES", scores)
         assert (nearest_in_numpy(rows, candidates) == labels).all()

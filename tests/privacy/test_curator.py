@@ -1,4 +1,4 @@
-"""The door to the rows: charged first, refused when the budget is gone, and noise as the receipt states it."""
+"""The door to the rows: charged first, closed when the budget is gone, with the stated noise."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_noise_has_the_sigma_that_the_receipt_states(share: float, sensitivity: 
     (release,) = curator.receipt("").releases
     assert answer.sigma == release.sigma
     noise = answer.values / release.sigma
-    low, high = stats.chi2.ppf([FALSE_ALARM / 2, 1 - FALSE_ALARM / 2], cells) / cells
+    low, high = (stats.chi2.ppf(p, cells) / cells for p in (FALSE_ALARM / 2, 1 - FALSE_ALARM / 2))
     assert low < (noise**2).mean() < high
     assert abs(noise.mean()) < stats.norm.isf(FALSE_ALARM / 2) / math.sqrt(cells)
     # Gaussian as a whole, not only in its variance; the grid of sigma 3.8 and more is smoothed out.

@@ -15,9 +15,19 @@ from hypothesis import strategies as st
 from pemeans.domain import Domain
 from pemeans.errors import DomainError
 from pemeans.evolution.project import random_projection
-from pemeans.kernels.grid import GRID_UNIT, GridArray, IntArray, Projection, pull_into_ball, quantize, to_grid
+from pemeans.kernels.grid import (
+    GRID_UNIT,
+    Frame,
+    GridArray,
+    IntArray,
+    Projection,
+    pull_into_ball,
+    quantize,
+    to_grid,
+)
 from pemeans.privacy.statistics import (
     DistanceHistogram,
+    Framed,
     NearestSums,
     NearestVotes,
     ResidualSums,
@@ -31,7 +41,7 @@ SEARCH = settings(
 )
 
 
-def length_at_most(added: IntArray, sensitivity: int) -> bool:
+def length_at_most(added: npt.NDArray[np.integer], sensitivity: int) -> bool:
     """Whether the L2 length is at most the sensitivity, in Python integers."""
     return sum(int(x) ** 2 for x in added.ravel()) <= sensitivity**2
 
@@ -54,6 +64,9 @@ def statistics_for(d: int, rng: np.random.Generator) -> list[Statistic]:
         ResidualSums(candidates, radius=GRID_UNIT, weight=GRID_UNIT // 2),
         ResidualSums(candidates, radius=1000, weight=7),
         ResidualSums(candidates, radius=3 * GRID_UNIT, weight=1),
+        Framed(NearestSums(candidates), Frame(candidates[1], GRID_UNIT // 50)),
+        Framed(SecondMoments(d), Frame(candidates[2], GRID_UNIT // 3)),
+        Framed(NearestVotes(seen, view), Frame(candidates[4], 1)),
     ]
 
 
@@ -71,7 +84,9 @@ def domains(draw: st.DrawFn, d: int) -> Domain:
     """Boxes and balls of every size that a user may give."""
     if draw(st.booleans()):
         radius = draw(st.floats(5e-324, 1e150) | st.sampled_from([1.0, 1e-150, 5e-324, 1e150, 2.0**-1022]))
-        center = draw(st.lists(st.floats(-1e150, 1e150) | st.sampled_from([0.0, 1e16]), min_size=d, max_size=d))
+        center = draw(
+            st.lists(st.floats(-1e150, 1e150) | st.sampled_from([0.0, 1e16]), min_size=d, max_size=d)
+        )
         return Domain.ball(radius, center)
     ends = st.floats(-1e150, 1e150) | st.sampled_from([0.0, 1.0, -1.0, 5e-324, 1e16, np.nextafter(1.0, 2)])
     pairs = [sorted(draw(st.tuples(ends, ends))) for _ in range(d)]
@@ -86,7 +101,9 @@ def rows_and_domains(draw: st.DrawFn) -> tuple[npt.NDArray[np.float64], Domain]:
         domain = draw(domains(d))
     except DomainError:
         domain = Domain.box(-1, 1)
-    values = ADVERSARIAL | st.sampled_from([c + s for c in domain.center for s in (-domain.radius, domain.radius)])
+    values = ADVERSARIAL | st.sampled_from(
+        [c + s for c in domain.center for s in (-domain.radius, domain.radius)]
+    )
     row = draw(st.lists(values, min_size=d, max_size=d))
     return np.array([row]), domain.bind(n_rows=1, n_features=d)
 
@@ -262,9 +279,11 @@ def test_reprs_show_no_values() -> None:
     assert repr(block) == repr(Block(np.zeros((9, 2), dtype=np.int32)))  # nor the number of rows
 
 
-@pytest.mark.parametrize("statistic", statistics_for(20, np.random.default_rng(0)), ids=lambda s: type(s).__name__)
+@pytest.mark.parametrize(
+    "statistic", statistics_for(20, np.random.default_rng(0)), ids=lambda s: type(s).__name__
+)
 def test_statistics_cannot_be_changed_after_they_were_charged(statistic: Any) -> None:
-    for name in ("sensitivity", "candidates", "centers", "radius", "n_features"):
+    for name in ("sensitivity", "candidates", "centers", "radius", "n_features", "statistic"):
         if hasattr(statistic, name):
             with pytest.raises(AttributeError):
                 setattr(statistic, name, 1)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 import pytest
-from threadpoolctl import threadpool_limits
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from pemeans.domain import Domain
 from pemeans.evolution.project import random_projection
@@ -50,7 +50,9 @@ def questions(domain: Domain) -> list[Statistic]:
     """Candidates at rows of the data and halfway between them, on the rows and through a view."""
     rng = np.random.default_rng(12)
     grid = domain.to_grid(raw_rows())
-    candidates: GridArray = np.concatenate([grid[:6], grid[3:4], (grid[:6] + grid[6:12]) // 2]).astype(np.int32)
+    candidates: GridArray = np.concatenate([grid[:6], grid[3:4], (grid[:6] + grid[6:12]) // 2]).astype(
+        np.int32
+    )
     view = random_projection(D, rng)
     seen = pull_into_ball(view(candidates))
     assert (seen == to_grid(seen / 2.0**22)).all()

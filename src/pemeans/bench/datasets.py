@@ -62,8 +62,8 @@ def load(name: str) -> Points:
     if entry.home is not None:
         return _fetched(entry)
     raise DataError(
-        f"data set {name!r} has no public home in the form needed ({entry.note}) Set {FOLDER_VARIABLE} to a folder "
-        f"that holds {name}.npz"
+        f"data set {name!r} has no public home, as {entry.homeless}; set {FOLDER_VARIABLE} to a folder that holds "
+        f"{name}.npz"
     )
 
 
@@ -154,9 +154,11 @@ def _read_npz(path: Path, entry: Dataset | None) -> Points:
         raise DataError(f"{path}: y does not hold one label for each row of X; make it again")
     if entry is not None:
         return _checked((X, y), entry, str(path))
-    if k is None and y is None:
-        raise DataError(f"{path} does not say how many clusters to look for; add a number k or labels y")
-    return Points(X, y, k if k is not None else len(np.unique(y[y >= 0])) if y is not None else 0)
+    if k is None:
+        if y is None:
+            raise DataError(f"{path} does not say how many clusters to look for; add a number k or labels y")
+        k = len(np.unique(y[y >= 0]))
+    return Points(X, y, k)
 
 
 def _checked(table: Table, entry: Dataset, origin: str) -> Points:

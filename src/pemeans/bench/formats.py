@@ -52,7 +52,9 @@ def read_gas(path: Path) -> Table:
 
 def read_birch2(path: Path) -> Table:
     """The FastLloyd archive's birch2.txt; its sample of 25,000 rows comes without labels."""
-    return _numbers(line.split() for line in _member(path, "birch2.txt").splitlines() if "x" not in line), None
+    return _numbers(
+        line.split() for line in _member(path, "birch2.txt").splitlines() if "x" not in line
+    ), None
 
 
 def read_g2(path: Path, dimensions: int) -> Table:

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pooch
+
 from pemeans.bench.formats import Table
 from pemeans.errors import DataError
 
@@ -55,8 +57,6 @@ class Home:
         return self.url.rstrip("/").rpartition("/")[2]
 
     def _download(self, name: str) -> Path:
-        import pooch  # imported late: only fetching needs it
-
         pooch.get_logger().setLevel("WARNING")
         try:
             path = pooch.retrieve(
@@ -73,12 +73,10 @@ class Home:
 
 def cache_folder() -> Path:
     """Where fetched files are kept."""
-    import pooch
-
     return Path(os.environ.get(CACHE_VARIABLE) or pooch.os_cache("pemeans"))
 
 
-def go_on(url: str, output_file: str, pooch: Any) -> None:
+def go_on(url: str, output_file: str, owner: Any) -> None:
     """A downloader for pooch that asks for the missing rest of a file only.
 
     What has arrived stays beside the cached files as ``<file>.part``. The numbers read from the whole file are
@@ -98,7 +96,7 @@ def go_on(url: str, output_file: str, pooch: Any) -> None:
     except urllib.error.HTTPError as error:
         if error.code == http.HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
             part.unlink(missing_ok=True)
-            go_on(url, output_file, pooch)
+            go_on(url, output_file, owner)
             return
         raise
     if expected >= 0 and part.stat().st_size != expected + (have if resumed else 0):

@@ -68,6 +68,13 @@ class Dataset:
         return family if family in ("g2", "scale", "sklearn", "toy") else "real"
 
     @property
+    def homeless(self) -> str:
+        """Why a data set has no public home."""
+        if self.family == "scale":
+            return f"it is one draw of an R package (a fresh one is {self.name}_seed1, made anywhere)"
+        return "its features come from a network that was trained for it"
+
+    @property
     def same_as_paper(self) -> bool:
         """Whether these are the paper's very numbers, as far as can be told."""
         return self.name in TABLE1 and self.name != "mnist" and self.family != "scale"
@@ -103,7 +110,11 @@ SOURCES: dict[str, tuple[str, str, str]] = {
         CITE,
         "The published sample has no labels; those of a local file are the full set's own, by coordinates.",
     ),
-    "iris": ("UCI Iris (R. Fisher)", CC_BY, "UCI's file, which differs in two rows from scikit-learn's copy."),
+    "iris": (
+        "UCI Iris (R. Fisher)",
+        CC_BY,
+        "UCI's file, which differs in two rows from scikit-learn's copy.",
+    ),
     "adult": ("UCI Adult (B. Becker, R. Kohavi), train then test, six numeric columns", CC_BY, ""),
     "mnist": (MNIST_SOURCE.format(seed=0), MNIST_LICENSE, MNIST_NOTE),
     "mnist_seed5": (MNIST_SOURCE.format(seed=5), MNIST_LICENSE, MNIST_NOTE),

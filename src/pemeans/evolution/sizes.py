@@ -46,7 +46,7 @@ def sizes_from_votes(votes: Votes, centers: GridArray, n_rows: int) -> Sizes:
     if not len(votes.points):
         return Sizes(mean, np.full(k, mean), np.full(k, mean**2))
     labels = nearest(votes.points, centers)
-    counts: FloatArray = np.bincount(labels, weights=votes.weights, minlength=k).astype(np.float64)
-    noise: FloatArray = votes.sigma**2 * (1.0 + np.bincount(labels, minlength=k))
+    counts = np.bincount(labels, weights=votes.weights, minlength=k).astype(np.float64)
+    noise = votes.sigma**2 * (1.0 + np.bincount(labels, minlength=k).astype(np.float64))
     prior = max(float(counts.var() - noise.mean()), (PRIOR_SPREAD * mean) ** 2)
     return Sizes(mean, np.full(k, mean), np.full(k, prior)).with_counts(counts, noise)

@@ -20,7 +20,7 @@ GridArray = npt.NDArray[np.int32]
 FloatArray = npt.NDArray[np.float64]
 
 GRID_BITS = 22
-"""22 bits: products of two rows, summed over any number of columns, stay far below 2**53: exact in float64."""
+"""22 bits: products of two rows, summed over any number of columns, stay below 2**53, exact in float64."""
 GRID_UNIT = 1 << GRID_BITS
 """One unit of length: the radius of the domain's ball, and so the exact sensitivity of a sum of rows."""
 MOST_COLUMNS = 1 << 18

@@ -56,11 +56,19 @@ def weighted_kmeans(
     uniforms = rng.random((starts, 1 + (k - 1) * trials))
     tolerance = TOLERANCE * float(points.astype(np.float64).var(axis=0).mean())
     run = kmeans_in_numpy if native is None else kmeans_in_c
-    return run(np.ascontiguousarray(points), weights.astype(np.float64), uniforms, k, trials, steps, tolerance)
+    return run(
+        np.ascontiguousarray(points), weights.astype(np.float64), uniforms, k, trials, steps, tolerance
+    )
 
 
 def kmeans_in_c(
-    points: GridArray, weights: FloatArray, uniforms: FloatArray, k: int, trials: int, steps: int, tolerance: float
+    points: GridArray,
+    weights: FloatArray,
+    uniforms: FloatArray,
+    k: int,
+    trials: int,
+    steps: int,
+    tolerance: float,
 ) -> GridArray:
     """The loop of `kmeans_in_numpy` in C."""
     centers = np.empty((k, points.shape[1]), dtype=np.int32)
@@ -70,7 +78,13 @@ def kmeans_in_c(
 
 
 def kmeans_in_numpy(
-    points: GridArray, weights: FloatArray, uniforms: FloatArray, k: int, trials: int, steps: int, tolerance: float
+    points: GridArray,
+    weights: FloatArray,
+    uniforms: FloatArray,
+    k: int,
+    trials: int,
+    steps: int,
+    tolerance: float,
 ) -> GridArray:
     """Best of the starts whose seeds `uniforms` choose, one row a start."""
     best, winner = np.inf, points[:k]
@@ -128,7 +142,9 @@ def lloyd(
         mass = np.bincount(labels, weights=weights, minlength=len(centers))
         full = mass > 0
         before = centers[full].astype(np.float64)
-        sums = np.stack([np.bincount(labels, weights=weights * x, minlength=len(centers)) for x in points.T], 1)
+        sums = np.stack(
+            [np.bincount(labels, weights=weights * x, minlength=len(centers)) for x in points.T], 1
+        )
         after = np.rint(sums[full] / mass[full, np.newaxis])
         centers[full] = after
         if ((after - before) ** 2).sum() <= tolerance:

@@ -291,9 +291,9 @@ class Event:
 class PureEvent:
     """``count`` releases that are each epsilon-DP, whatever the mechanism.
 
-    No such release tells more than randomized response, a coin that lands on the truth ``exp(epsilon)`` times
-    as often as not (Kairouz, Oh & Viswanath 2015). Discrete Laplace noise of scale 1/epsilon on a statistic
-    that a row moves by 1 tells exactly as much: its privacy loss is plus or minus epsilon and nothing between.
+    No such release tells more than randomized response: a coin that tells the truth ``exp(epsilon)`` times as
+    often as not (Kairouz, Oh & Viswanath 2015). Discrete Laplace noise of scale 1/epsilon on a statistic that
+    a row moves by 1 tells exactly as much: its privacy loss is plus or minus epsilon, nothing in between.
 
     Parameters
     ----------
@@ -393,18 +393,57 @@ def composed_epsilon(events: Sequence[Event | PureEvent], delta: float) -> float
     """
     gaussian = [event for event in events if isinstance(event, Event)]
     pure = [event for event in events if isinstance(event, PureEvent)]
-    added_up = (1.0 + 1e-15) * math.fsum(event.count * event.epsilon for event in pure)
-    if delta == 0.0 or not gaussian:
-        ceiling = math.inf if gaussian else added_up
-    else:
-        ceiling = added_up + _epsilon(_root_of_squares([mu_of_event(event) for event in gaussian]), delta)
-    if delta == 0.0 or not events:
-        return ceiling
+    if delta == 0.0:
+        return math.inf if gaussian else _sum_of_epsilons(pure)
     delta = _checked_delta(delta)
-    ceiling = min(ceiling, _epsilon(_root_of_squares([mu_of_event(event) for event in events]), delta))
+    if not events:
+        return 0.0
+    ceiling = _gdp_epsilon(events, delta)
+    if pure:
+        ceiling = min(ceiling, _gdp_epsilon(gaussian, delta) + _sum_of_epsilons(pure))
     losses, rest = _split(gaussian, pure, delta)
     epsilon = _lattice_epsilon(losses, _root_of_squares(rest), delta, ceiling) if losses else ceiling
     return (1.0 + SAFETY_MARGIN) * epsilon
+
+
+def smallest_scale(
+    events: Callable[[float], Sequence[Event | PureEvent]], epsilon: float, delta: float
+) -> float:
+    """Return the smallest number at which these events together cost at most ``epsilon``, rounded up.
+
+    Parameters
+    ----------
+    events
+        The events at a noise of this size; the smaller it is, the more they cost.
+    epsilon, delta
+        The guarantee to keep.
+
+    Examples
+    --------
+    >>> scale = smallest_scale(lambda scale: [PureEvent(1 / scale, 21)], epsilon=1.0, delta=1e-5)
+    >>> round(scale, 2), composed_epsilon([PureEvent(1 / scale, 21)], delta=1e-5) <= 1.0
+    (17.73, True)
+    """
+
+    def is_private(scale: float) -> bool:
+        return composed_epsilon(events(scale), delta) <= epsilon
+
+    enough = 1.0
+    while not is_private(enough):
+        enough *= 2.0
+        if enough > _LARGEST:
+            raise ParameterError(f"epsilon={epsilon!r} can't be kept by any noise: pass a larger budget")
+    while is_private(enough / 2.0):
+        enough /= 2.0
+    return _last(is_private, enough, enough / 2.0)
+
+
+def _gdp_epsilon(events: Sequence[Event | PureEvent], delta: float) -> float:
+    return _epsilon(_root_of_squares([mu_of_event(event) for event in events]), delta) if events else 0.0
+
+
+def _sum_of_epsilons(events: Sequence[PureEvent]) -> float:
+    return (1.0 + 1e-15) * math.fsum(event.count * event.epsilon for event in events)
 
 
 def _root_of_squares(values: Sequence[float]) -> float:
@@ -414,9 +453,7 @@ def _root_of_squares(values: Sequence[float]) -> float:
 _Losses = list[tuple[Floats, Floats]]  # the probabilities and the values of privacy losses that add up
 
 
-def _split(
-    gaussian: Sequence[Event], pure: Sequence[PureEvent], delta: float
-) -> tuple[_Losses, list[float]]:
+def _split(gaussian: Sequence[Event], pure: Sequence[PureEvent], delta: float) -> tuple[_Losses, list[float]]:
     """Return the privacy losses to be accounted for exactly, and the mu's of all else."""
     rest = []
     sigmas: Counter[float] = Counter()

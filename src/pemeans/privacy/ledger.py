@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from itertools import groupby
 from textwrap import fill
 from typing import Any
 
-from pemeans.errors import BudgetError
-from pemeans.privacy.accounting import Event, composed_epsilon, mu_of, sigma_for
+from pemeans.errors import BudgetError, ParameterError
+from pemeans.privacy.accounting import Event, PureEvent, composed_epsilon, mu_of, sigma_for, smallest_scale
 from pemeans.privacy.noise import MAX_SCALE
 
 DELTA_FOR_SAMPLING = 2.0**-20
@@ -22,6 +22,8 @@ TOLERANCE = 1e-9
 """Shares like 1/7 don't add up to 1 in floating point; what they overshoot is covered by `SLACK`."""
 SLACK = 1 + 1e-9
 """Every sigma is this much larger than its share asks for."""
+GAUSSIAN, LAPLACE, GEOMETRIC = "Gaussian", "Laplace", "geometric"
+"""The laws of the noise; a release under one of the last two is epsilon-DP by itself."""
 LINE_WIDTH = 80
 """Remarks under a printed receipt are wrapped here."""
 NEIGHBORS = (
@@ -32,13 +34,18 @@ NEIGHBORS = (
 
 @dataclass(frozen=True)
 class Release:
-    """One answered question: `share` of the squared budget for `statistic` with noise `sigma`."""
+    """One answered question: `share` of the budget for `statistic` with noise `sigma`.
+
+    The budget is the squared mu of Gaussian differential privacy, or epsilon where delta is 0. Under the laws
+    of Laplace and the geometric law `sigma` is the scale of the noise, and `sensitivity` is in the L1 norm.
+    """
 
     name: str
     statistic: str
     sensitivity: int
     sigma: float
     share: float
+    law: str = GAUSSIAN
 
 
 @dataclass(frozen=True)
@@ -90,7 +97,12 @@ class Receipt:
             delta=float(document["delta"]),
             releases=tuple(
                 Release(
-                    r["name"], r["statistic"], int(r["sensitivity"]), float(r["sigma"]), float(r["share"])
+                    r["name"],
+                    r["statistic"],
+                    int(r["sensitivity"]),
+                    float(r["sigma"]),
+                    float(r["share"]),
+                    str(r["law"]),
                 )
                 for r in document["releases"]
             ),
@@ -111,7 +123,8 @@ class Receipt:
             first, share = same[0], math.fsum(release.share for release in same)
             name = first.name if len(same) == 1 else f"{first.name} x {len(same)}"
             so_far = _running_epsilon(self.releases[:done], self.delta)
-            numbers = (str(first.sensitivity), f"{first.sigma:.6g}", f"{share:.4f}", f"{so_far:.6g}")
+            noise = f"{first.sigma:.6g}" if first.law == GAUSSIAN else f"b={first.sigma:.6g}"
+            numbers = (str(first.sensitivity), noise, f"{share:.4f}", f"{so_far:.6g}")
             lines.append((name, first.statistic, *numbers))
         return lines
 
@@ -122,7 +135,8 @@ class Receipt:
         elif self.seeded:
             noise = "from a seed: the result is reproducible, and so NOT private to whoever knows the seed"
         else:
-            noise = "exact discrete Gaussian, from the operating system's randomness"
+            laws = " and ".join(dict.fromkeys(release.law for release in self.releases)) or GAUSSIAN
+            noise = f"exact discrete {laws}, from the operating system's randomness"
         return [
             f"Neighbors: {NEIGHBORS}.",
             f"Public: {self.n_rows} rows; {self.domain}.",
@@ -149,6 +163,8 @@ class Receipt:
 class Ledger:
     """A budget of Gaussian differential privacy, charged before anything is asked.
 
+    With a delta of 0 it is one of pure differential privacy: then shares are parts of epsilon.
+
     Parameters
     ----------
     epsilon, delta : float
@@ -160,6 +176,9 @@ class Ledger:
     >>> sigma = ledger.charge("votes", "NearestVotes", sensitivity=1, share=0.25)
     >>> round(sigma, 1), round(ledger.left, 2)
     (7.5, 0.75)
+    >>> pure = Ledger(epsilon=1.0, delta=0.0)
+    >>> round(pure.charge_pure("counts", "NearestVotes", sensitivity=1, share=0.25), 6)
+    4.0
     """
 
     epsilon: float
@@ -168,8 +187,14 @@ class Ledger:
 
     def __post_init__(self) -> None:
         """Find the budget, less what the sampler's own error takes of delta."""
-        private = math.isfinite(self.epsilon)
-        self.mu = mu_of(self.epsilon, self.delta * (1 - DELTA_FOR_SAMPLING)) if private else math.inf
+        if not self.epsilon > 0:
+            raise ParameterError(f"epsilon={self.epsilon!r} is not positive; pass a privacy budget")
+        if not math.isfinite(self.epsilon):
+            self.mu = math.inf
+        elif self.delta == 0:
+            self.mu = 0.0
+        else:
+            self.mu = mu_of(self.epsilon, self._delta_for_noise)
 
     @property
     def left(self) -> float:
@@ -177,12 +202,20 @@ class Ledger:
         return 1.0 - math.fsum(release.share for release in self.releases)
 
     @property
+    def _delta_for_noise(self) -> float:
+        return self.delta * (1 - DELTA_FOR_SAMPLING)
+
+    @property
     def tail_bits(self) -> int:
         """How deep into the tails the sampler must reach.
 
-        Then 2**50 draws err by less than ``delta * 2**-20`` in total variation, and by less than 2**-50.
+        Noise that errs by eta in total variation costs ``(1 + e^epsilon) eta`` of delta. So deep, 2**50 draws
+        together cost less than the ``delta * 2**-20`` set aside, and err by less than 2**-50.
         """
-        return MOST_DRAWS_LOG2 + max(58, 20 + math.ceil(-math.log2(self.delta)))
+        if self.delta == 0:
+            return MOST_DRAWS_LOG2 + 58  # no Gaussian noise will be drawn
+        growth = math.ceil(math.log2(math.e) * self.epsilon) + 1 if math.isfinite(self.epsilon) else 0
+        return MOST_DRAWS_LOG2 + max(58, 20 + math.ceil(-math.log2(self.delta)) + growth)
 
     def charge(self, name: str, statistic: str, sensitivity: int, share: float) -> float:
         """Spend a share of the budget on one release, and say how much noise that takes.
@@ -193,19 +226,87 @@ class Ledger:
             The parameter sigma of the discrete Gaussian noise for every number of the answer; 0 where
             epsilon is infinite.
         """
+        self._check_share(name, share)
+        if self.mu == 0:
+            raise BudgetError(
+                f"delta=0 does not pay for the Gaussian noise of {name!r}; grant a delta above 0"
+            )
+        sigma = SLACK * sigma_for(self.mu * math.sqrt(share) / sensitivity) if math.isfinite(self.mu) else 0.0
+        return self._record(Release(name, statistic, sensitivity, sigma, share))
+
+    def charge_pure(
+        self, name: str, statistic: str, sensitivity: int, share: float, law: str = LAPLACE
+    ) -> float:
+        """Spend a share of epsilon on one release that is pure; needs a delta of 0.
+
+        Returns
+        -------
+        float
+            The scale of the noise, Laplace or geometric; 0 where epsilon is infinite.
+        """
+        self._check_share(name, share)
+        if self.delta > 0:
+            raise BudgetError(
+                f"delta={self.delta:g} makes {name!r} a share of Gaussian differential privacy, not of epsilon; "
+                "grant a delta of 0, or charge the release by its noise"
+            )
+        # Once for shares that overshoot, once for the quotient that the receipt takes again.
+        scale = SLACK * SLACK * sensitivity / (share * self.epsilon)
+        return self._record(Release(name, statistic, sensitivity, scale, share, law))
+
+    def charge_noise(
+        self, name: str, statistic: str, sensitivity: int, multiplier: float, law: str = LAPLACE
+    ) -> float:
+        """Spend what noise of a given size costs: `multiplier` times the sensitivity.
+
+        Refused if all releases together, accounted for exactly, would then cost more than epsilon. In the
+        receipt such a release has the share of a Gaussian one of equal sensitivity and scale.
+
+        Returns
+        -------
+        float
+            Sigma, or the scale of the Laplace noise; 0 where epsilon is infinite.
+        """
+        if not math.isfinite(self.epsilon):
+            return self._record(Release(name, statistic, sensitivity, 0.0, 0.0, law))
+        share = (multiplier * self.mu) ** -2
+        return self._record(Release(name, statistic, sensitivity, multiplier * sensitivity, share, law))
+
+    def smallest_multiplier(self, events: Callable[[float], Sequence[Event | PureEvent]]) -> float:
+        """Return the smallest noise at which all of these events together cost no more than epsilon.
+
+        Parameters
+        ----------
+        events : callable
+            What the releases are at a noise of a given size; less private the smaller it is.
+        """
+        if not math.isfinite(self.epsilon):
+            return 0.0
+        return smallest_scale(events, self.epsilon, self._delta_for_noise)
+
+    def _check_share(self, name: str, share: float) -> None:
         if not 0 < share <= self.left + TOLERANCE:
             raise BudgetError(
                 f"share={share:g} for {name!r} does not fit into the {max(self.left, 0.0):.3g} of the budget "
                 "that is left; ask for less, or grant a larger epsilon"
             )
-        sigma = SLACK * sigma_for(self.mu * math.sqrt(share) / sensitivity) if math.isfinite(self.mu) else 0.0
-        if sigma > MAX_SCALE:
+
+    def _record(self, release: Release) -> float:
+        """Write the release down, if its noise can be drawn and the budget pays for it; its noise."""
+        if release.sigma > MAX_SCALE:
             raise BudgetError(
-                f"epsilon={self.epsilon:g} at delta={self.delta:g} would take noise of sigma={sigma:.3g} for "
-                f"{name!r}, more than can be drawn; grant a larger epsilon or make fewer releases"
+                f"epsilon={self.epsilon:g} at delta={self.delta:g} would take noise of sigma={release.sigma:.3g} "
+                f"for {release.name!r}, more than can be drawn; grant a larger epsilon or make fewer releases"
             )
-        self.releases.append(Release(name, statistic, sensitivity, sigma, share))
-        return sigma
+        # Shares vouch for Gaussian releases alone and for pure ones alone.
+        mixed = self.delta > 0 and any(made.law != GAUSSIAN for made in [*self.releases, release])
+        if mixed and not _running_epsilon([*self.releases, release], self.delta) <= self.epsilon:
+            raise BudgetError(
+                f"noise of scale {release.sigma:.6g} for {release.name!r} would cost more than the "
+                f"epsilon={self.epsilon:g} that was granted; add more noise, or grant a larger epsilon"
+            )
+        self.releases.append(release)
+        return release.sigma
 
 
 def _runs(releases: Sequence[Release]) -> Iterator[list[Release]]:
@@ -217,8 +318,15 @@ def _running_epsilon(releases: Sequence[Release], delta: float) -> float:
     """The epsilon of these releases together at `delta`."""
     if any(release.sigma == 0 for release in releases):
         return math.inf
-    events = [Event(same[0].sigma, same[0].sensitivity, len(same)) for same in _runs(releases)]
+    events = [_event(same[0], len(same)) for same in _runs(releases)]
     return composed_epsilon(events, delta * (1 - DELTA_FOR_SAMPLING)) if events else 0.0
+
+
+def _event(release: Release, count: int) -> Event | PureEvent:
+    """What so many releases like this one are to the accountant."""
+    if release.law == GAUSSIAN:
+        return Event(release.sigma, release.sensitivity, count)
+    return PureEvent(release.sensitivity / release.sigma, count)
 
 
 def _number(value: float) -> float | str:

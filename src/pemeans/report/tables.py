@@ -15,8 +15,8 @@ from pemeans.privacy.ledger import Receipt
 WIDTH = 80
 PADDING = 3
 """Blanks between two columns."""
-LEAST_HEAD = 8
-"""Letters of a column's name that stand in one line; longer names are folded."""
+LEAST_HEAD, MOST_HEAD = 8, 16
+"""Letters of a column's name that stand in one line, in a full and in an empty table; the rest is folded."""
 
 
 def centers_table(
@@ -41,7 +41,13 @@ def centers_table(
         if room < 0:
             table.caption = f"and {len(names) - len(columns):,} more features"
             break
-        table.add_column(printable(name), justify="right", overflow="fold", min_width=width)
+        table.add_column(
+            printable(name),
+            justify="right",
+            overflow="fold",
+            min_width=width,
+            max_width=max(width, MOST_HEAD),
+        )
         columns.append(cells)
     for line in zip(first[1:], second[1:], *columns, strict=True):
         table.add_row(*line)

@@ -118,7 +118,8 @@ def _as_frame(data: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
         return None
     import pyarrow as pa  # imported late: NumPy users need not wait for it
 
-    return nw.from_native(pa.table(data), eager_only=True)
+    batches: nw.DataFrame[Any] = nw.from_native(pa.table(data), eager_only=True)
+    return batches
 
 
 def _from_frame(frame: nw.DataFrame[Any]) -> Table:
@@ -147,13 +148,18 @@ def _from_array(data: Any) -> FloatTable:
         )
     if array.dtype.kind == "c":
         raise DataTypeError("Complex data not supported: X must hold real numbers")
-    kinds = set(map(type, array.ravel())) if array.dtype.kind == "O" else set()
-    if array.dtype.kind not in "fiubO" or not all(issubclass(kind, NUMBERS) for kind in kinds):
+    if array.dtype.kind not in "fiubO" or (array.dtype.kind == "O" and not _holds_numbers(array)):
         raise DataTypeError(
             f"X holds values of type {array.dtype.name}, but each argument must be a number, not a string or "
             "other object that stands for a number; drop such columns or encode them"
         )
     return array if array.dtype in (np.float32, np.float64) else _as_float64(array)
+
+
+def _holds_numbers(array: npt.NDArray[np.object_]) -> bool:
+    """Whether an array of Python objects holds numbers, or nothing where one is missing."""
+    kinds = set(map(type, array.ravel()))
+    return all(issubclass(kind, NUMBERS) and not issubclass(kind, np.timedelta64) for kind in kinds)
 
 
 def _as_float64(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
