@@ -8,6 +8,7 @@ from __future__ import annotations
 import warnings
 from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import matplotlib as mpl
 import numpy as np
@@ -68,11 +69,13 @@ def draw_people(axes: Axes) -> None:
     rows = people(5000)
     plain, _ = plain_fit(rows)
     fits = np.concatenate([private_fit(rows, 1.0, seed).cluster_centers_ for seed in range(FITS)])
-    axes.scatter(*rows.T, s=5, color=PEOPLE, linewidths=0, alpha=0.6, label="5,000 invented people")
-    ring = {"facecolors": "none", "edgecolors": INK, "linewidths": 1.8, "zorder": 3}
-    axes.scatter(*plain.T, s=380, **ring, label="k-means, not private")
-    label = f"PEMeans at epsilon 1: {FITS} fits"
-    axes.scatter(*fits.T, s=36, marker="D", color=ORANGE, edgecolors="white", linewidths=0.6, label=label)
+    axes.scatter(
+        rows[:, 0], rows[:, 1], s=5, color=PEOPLE, linewidths=0, alpha=0.6, label="5,000 invented people"
+    )
+    ring: dict[str, Any] = {"facecolors": "none", "edgecolors": INK, "linewidths": 1.8, "zorder": 3}
+    axes.scatter(plain[:, 0], plain[:, 1], s=380, **ring, label="k-means, not private")
+    diamond: dict[str, Any] = {"marker": "D", "color": ORANGE, "edgecolors": "white", "linewidths": 0.6}
+    axes.scatter(fits[:, 0], fits[:, 1], s=36, **diamond, label=f"PEMeans at epsilon 1: {FITS} fits")
     axes.set(xlabel="age", ylabel="body mass index")
     axes.set(xlim=(LOWER[0], UPPER[0]), ylim=(LOWER[1], UPPER[1]))
     axes.set_title("Where the centers land", loc="left")
@@ -84,12 +87,12 @@ def draw_prices(axes: Axes) -> None:
     for n, color, marker in ((300, BLUE, "o"), (1000, ORANGE, "D"), (5000, GREEN, "s")):
         low, middle, high = np.quantile(losses(n), [0.1, 0.5, 0.9], axis=1)
         axes.fill_between(BUDGETS, low, high, color=color, alpha=0.16, linewidth=0)
-        line = {"color": color, "marker": marker, "markersize": 5.5, "linewidth": 2}
+        line: dict[str, Any] = {"color": color, "marker": marker, "markersize": 5.5, "linewidth": 2}
         axes.plot(BUDGETS, middle, **line, label=f"{n:,} people")
     axes.axhline(1, color=INK, linewidth=1.2, linestyle=(0, (4, 3)), label="k-means, not private")
     axes.set(xscale="log", yscale="log", xlabel="epsilon (smaller is more private)")
     axes.set_xticks(BUDGETS, [f"{budget:g}" for budget in BUDGETS])
-    axes.set_yticks((1, 2, 5, 10), ("1 ×", "2 ×", "5 ×", "10 ×"))
+    axes.set_yticks((1, 2, 5, 10), ("1 x", "2 x", "5 x", "10 x"))
     axes.minorticks_off()
     axes.set_title("What privacy costs: the loss beside that of k-means", loc="left")
     note = f"line: the median of {FITS} fits\nband: the middle 80 % of them"

@@ -57,6 +57,8 @@ def small(method: Any = PEMeans, **parameters: Any) -> Any:
         "n_iterations": 4,
         "n_jobs": 1,
     }
+    if not issubclass(method, PEMeans):
+        del settings["n_iterations"]
     return method(**(settings | parameters))
 
 

@@ -18,7 +18,7 @@ from pemeans.errors import (
     PrivacyLeakWarning,
     SeededNoiseWarning,
 )
-from pemeans.estimators import HDPEMeans, PEMeans, load
+from pemeans.estimators import DPKMeans, HDPEMeans, PEMeans, load
 from pemeans.privacy.ledger import Receipt
 from pemeans.progress import Progress
 
@@ -26,6 +26,7 @@ __version__ = _version("pemeans")
 
 __all__ = [
     "BudgetError",
+    "DPKMeans",
     "DataError",
     "Domain",
     "DomainError",

@@ -213,7 +213,9 @@ def fit(
     )
     estimator.fit(table).save(out)
     if not quiet:
-        console = _console()
+        from pemeans.report.tables import plain_console
+
+        console = plain_console()
         _show_centers(estimator, console)
         _show_budget(estimator, console)
         typer.echo(f"Wrote {out}; show it with: pemeans inspect {out}")
@@ -267,13 +269,13 @@ def inspect(
     """Show the centers of a model and its privacy receipt."""
     from pemeans.estimators import load
     from pemeans.model import read_model
-    from pemeans.report.tables import show_receipt
+    from pemeans.report.tables import plain_console, show_receipt
 
     estimator = load(model)
     if as_json:
         typer.echo(json.dumps(read_model(model).to_dict(), indent=2))
         return
-    console = _console()
+    console = plain_console()
     _show_centers(estimator, console)
     show_receipt(estimator.receipt_, console)
 
@@ -292,8 +294,9 @@ def demo(
     if out.exists() and not out.is_dir():
         raise ParameterError(f"--out {out} is a file; give a folder")
     from pemeans.demo import run
+    from pemeans.report.tables import plain_console
 
-    run(out, _console())
+    run(out, plain_console())
 
 
 def _check_target(out: Path, *sources: Path) -> None:
@@ -345,13 +348,6 @@ def _estimator(method: Method | None, n_columns: int) -> type[PrivateKMeans]:
 
     many = n_columns > PROJECTED if method is None else method is Method.hdpe
     return HDPEMeans if many else PEMeans
-
-
-def _console() -> Console:
-    """Plain text: a column may be called [bold]."""
-    from rich.console import Console
-
-    return Console(markup=False, emoji=False, highlight=False, soft_wrap=False)
 
 
 def _show_centers(estimator: PrivateKMeans, console: Console) -> None:

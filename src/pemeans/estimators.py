@@ -20,9 +20,10 @@ from pemeans.domain import Domain, domain_read_from
 from pemeans.errors import ModelFileError, PemeansError, PrivacyLeakWarning, SeededNoiseWarning
 from pemeans.evolution.loop import Iteration, Settings, Watcher, pe_means
 from pemeans.evolution.project import hdpe_means
+from pemeans.evolution.recommended import Report, dp_kmeans
 from pemeans.evolution.select import Selection
 from pemeans.kernels.distances import squared_distances
-from pemeans.kernels.grid import FloatArray, to_float
+from pemeans.kernels.grid import FloatArray, GridArray, to_float
 from pemeans.model import Model, read_model
 from pemeans.parameters import check_parameters, check_size
 from pemeans.privacy.curator import Curator
@@ -33,6 +34,7 @@ from pemeans.rows.memory import MemoryRows
 from pemeans.rows.table import Table, check_same_features, read_table
 
 Labels = npt.NDArray[np.int32]
+RandomState = int | np.random.RandomState | np.random.Generator | None
 
 NO_NOISE = "inf"
 """How a model file writes an infinite epsilon."""
@@ -58,13 +60,7 @@ class PrivateKMeans(
         delta: float | None = None,
         domain: Domain | str | None = None,
         n_samples: int | None = None,
-        random_state: int | np.random.RandomState | np.random.Generator | None = None,
-        n_iterations: int | None = None,
-        n_variations: int | None = None,
-        variation_scale: float = 0.01,
-        levy_index: float = 1.75,
-        selection: str = "k-means",
-        max_candidates: int = 1 << 14,
+        random_state: RandomState = None,
         n_jobs: int | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> None:
@@ -74,12 +70,6 @@ class PrivateKMeans(
         self.domain = domain
         self.n_samples = n_samples
         self.random_state = random_state
-        self.n_iterations = n_iterations
-        self.n_variations = n_variations
-        self.variation_scale = variation_scale
-        self.levy_index = levy_index
-        self.selection = selection
-        self.max_candidates = max_candidates
         self.n_jobs = n_jobs
         self.progress = progress
 
@@ -107,10 +97,8 @@ class PrivateKMeans(
         ledger = Ledger(values["epsilon"], values["delta"] or max(n_rows, 2) ** -1.1)
         rows = MemoryRows(table.values, domain, values["n_jobs"])
         curator = Curator(rows, domain, ledger, NoiseSampler(bits, ledger.tail_bits))
-        settings = Settings(**{field.name: values[field.name] for field in dataclasses.fields(Settings)})
         with showing_progress(self.progress) as show:
-            watch = None if show is None else _in_units(domain, show)
-            found = self._evolve(curator, settings, rng, watch)
+            found = self._cluster(curator, values, rng, _in_units(domain, show))
         self._remember_features(table.names, table.values.shape[1])
         self._fitted_with = _saved(values)
         self.cluster_centers_ = domain.from_unit(to_float(found.centers))
@@ -121,8 +109,8 @@ class PrivateKMeans(
         return self
 
     @abstractmethod
-    def _evolve(
-        self, curator: Curator, settings: Settings, rng: np.random.Generator, watch: Watcher | None
+    def _cluster(
+        self, curator: Curator, values: dict[str, Any], rng: np.random.Generator, report: Report
     ) -> Selection:
         """The method itself: it sees the rows through the curator only."""
 
@@ -282,13 +270,58 @@ class PEMeans(PrivateKMeans):
     True
     """
 
+    def __init__(
+        self,
+        n_clusters: int = 8,
+        *,
+        epsilon: float = 1.0,
+        delta: float | None = None,
+        domain: Domain | str | None = None,
+        n_samples: int | None = None,
+        random_state: RandomState = None,
+        n_iterations: int | None = None,
+        n_variations: int | None = None,
+        variation_scale: float = 0.01,
+        levy_index: float = 1.75,
+        selection: str = "k-means",
+        max_candidates: int = 1 << 14,
+        n_jobs: int | None = None,
+        progress: bool | Callable[[Progress], None] = False,
+    ) -> None:
+        super().__init__(
+            n_clusters,
+            epsilon=epsilon,
+            delta=delta,
+            domain=domain,
+            n_samples=n_samples,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progress=progress,
+        )
+        self.n_iterations = n_iterations
+        self.n_variations = n_variations
+        self.variation_scale = variation_scale
+        self.levy_index = levy_index
+        self.selection = selection
+        self.max_candidates = max_candidates
+
+    def _cluster(
+        self, curator: Curator, values: dict[str, Any], rng: np.random.Generator, report: Report
+    ) -> Selection:
+        settings = Settings(**{field.name: values[field.name] for field in dataclasses.fields(Settings)})
+
+        def watch(iteration: Iteration) -> None:
+            report(iteration.number, iteration.of, iteration.survivors.centers)
+
+        return self._evolve(curator, settings, rng, watch)
+
     def _evolve(
-        self, curator: Curator, settings: Settings, rng: np.random.Generator, watch: Watcher | None
+        self, curator: Curator, settings: Settings, rng: np.random.Generator, watch: Watcher
     ) -> Selection:
         return pe_means(curator, settings, rng, watch)
 
 
-class HDPEMeans(PrivateKMeans):
+class HDPEMeans(PEMeans):
     """Differentially private k-means for many features (Algorithm 3 of the paper).
 
     Rows of more than 16 features are seen through a random projection to 16. Private Evolution finds the
@@ -323,12 +356,51 @@ class HDPEMeans(PrivateKMeans):
     """
 
     def _evolve(
-        self, curator: Curator, settings: Settings, rng: np.random.Generator, watch: Watcher | None
+        self, curator: Curator, settings: Settings, rng: np.random.Generator, watch: Watcher
     ) -> Selection:
         return hdpe_means(curator, settings, rng, watch)
 
 
-METHODS: dict[str, type[PrivateKMeans]] = {method.__name__: method for method in (PEMeans, HDPEMeans)}
+class DPKMeans(PrivateKMeans):
+    """Differentially private k-means, nearly as accurate as without privacy: the recommended method.
+
+    Votes find where the clusters are, as in `PEMeans`, but in at most 12 dimensions and with many more
+    candidates kept alive. Then small sums of residuals, clipped to a radius that shrinks as the centers get
+    better, say exactly where each center is. Loose bounds cost little: the scale of the rows is found
+    privately first.
+
+    Parameters
+    ----------
+    n_clusters, epsilon, delta, domain, n_samples, random_state, n_jobs
+        As in `PEMeans`.
+    progress : bool or callable, default False
+        As in `PEMeans`; during the votes there are no centers to show.
+
+    Attributes
+    ----------
+    cluster_centers_, cluster_sizes_, receipt_, domain_
+        As in `PEMeans`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pemeans import Domain, DPKMeans
+    >>> rng = np.random.default_rng(0)
+    >>> X = np.concatenate([rng.normal(c, 1, size=(1000, 8)) for c in (-2, 2)])
+    >>> model = DPKMeans(n_clusters=2, epsilon=1.0, domain=Domain.box(-50, 50), random_state=0).fit(X)
+    >>> sorted(model.cluster_centers_.mean(axis=1).round().tolist())
+    [-2.0, 2.0]
+    """
+
+    def _cluster(
+        self, curator: Curator, values: dict[str, Any], rng: np.random.Generator, report: Report
+    ) -> Selection:
+        return dp_kmeans(curator, values["n_clusters"], rng, report)
+
+
+METHODS: dict[str, type[PrivateKMeans]] = {
+    method.__name__: method for method in (DPKMeans, PEMeans, HDPEMeans)
+}
 
 
 def load(path: str | os.PathLike[str]) -> PrivateKMeans:
@@ -379,13 +451,14 @@ def _saved(values: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _in_units(domain: Domain, show: Callable[[Progress], None]) -> Watcher:
-    """Translate what the evolution says into the user's units."""
+def _in_units(domain: Domain, show: Callable[[Progress], None] | None) -> Report:
+    """Translate what a method says of its steps into the user's units."""
 
-    def watch(iteration: Iteration) -> None:
-        centers = iteration.survivors.centers
-        own_space = centers.shape[1] == domain.n_features
-        in_units = domain.from_unit(to_float(centers)) if own_space else None
-        show(Progress(iteration.number, iteration.of, in_units))
+    def report(number: int, of: int, centers: GridArray | None) -> None:
+        if show is None:
+            return
+        own_space = centers is not None and centers.shape[1] == domain.n_features
+        in_units = domain.from_unit(to_float(centers)) if centers is not None and own_space else None
+        show(Progress(number, of, in_units))
 
-    return watch
+    return report

@@ -40,6 +40,13 @@ def check_parameters(values: dict[str, Any]) -> dict[str, Any]:
         name: None if value is None and name in OPTIONAL else RULES[name](name, value)
         for name, value in values.items()
     }
+    if "max_candidates" in plain:
+        _check_candidates(plain)
+    return plain
+
+
+def _check_candidates(plain: dict[str, Any]) -> None:
+    """Every center and its variations fit into one vote."""
     variations = LEAST_VARIATIONS if plain["n_variations"] is None else plain["n_variations"]
     candidates = plain["n_clusters"] * (variations + 1)
     if candidates > plain["max_candidates"]:
@@ -47,7 +54,6 @@ def check_parameters(values: dict[str, Any]) -> dict[str, Any]:
             f"max_candidates={plain['max_candidates']} is less than n_clusters * (n_variations + 1) = "
             f"{candidates}; raise it, or ask for fewer clusters or variations"
         )
-    return plain
 
 
 def check_size(n_clusters: int, n_rows: int) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,7 +51,13 @@ class Coreset:
 
 
 def explore(
-    curator: Curator, space: Subspace, k: int, rounds: int, share: float, rng: np.random.Generator
+    curator: Curator,
+    space: Subspace,
+    k: int,
+    rounds: int,
+    share: float,
+    rng: np.random.Generator,
+    watch: Callable[[int], None],
 ) -> Coreset:
     """So many votes, each for `share` of the budget; what is left of the last two is the coreset."""
     n, p = curator.n_rows, len(space.variances)
@@ -66,6 +73,7 @@ def explore(
         voted = cleaned > 0
         last = Votes(population[voted], cleaned[voted].astype(np.float64), answer.sigma)
         core = Coreset(last, core.last if core else None)
+        watch(number + 1)
         if number < rounds - 1 and len(core.points):
             population = next_population(core, k, size, spreads[number], rng)
     assert core is not None

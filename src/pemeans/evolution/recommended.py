@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import log
 
 import numpy as np
 
 from pemeans.evolution.agglomerate import settle
-from pemeans.evolution.explore import explore
+from pemeans.evolution.explore import Coreset, explore
 from pemeans.evolution.frame import find_frame
 from pemeans.evolution.refine import refine
 from pemeans.evolution.select import Selection
 from pemeans.evolution.sizes import sizes_from_votes
 from pemeans.evolution.strays import with_strays
 from pemeans.evolution.subspace import find_subspace
-from pemeans.kernels.grid import to_float, to_grid
+from pemeans.kernels.grid import FloatArray, GridArray, to_float, to_grid
 from pemeans.privacy.curator import Curator
 
 SUBSPACE = 12
 """Dimensions in which the votes are cast."""
 
+Report = Callable[[int, int, GridArray | None], None]
+"""Called after every step with its number, their number, and the centers where there are any."""
 ENOUGH_FOR_STRAYS = 1500
 """Below this n mu outliers can't be told from noise; in many dimensions they can't be covered."""
 
@@ -58,24 +61,23 @@ def plan(n: int, d: int, k: int, mu: float) -> Plan:
     return Plan(min(d, SUBSPACE), frame, 0.06, strays, 0.03, votes, rounds, steps)
 
 
-def dp_kmeans(curator: Curator, n_clusters: int, rng: np.random.Generator) -> Selection:
-    """All of DPKMeans: second moment, votes, centers, refinement."""
-    k = n_clusters
+def dp_kmeans(curator: Curator, k: int, rng: np.random.Generator, report: Report) -> Selection:
+    """All of DPKMeans: frame, second moment, votes, centers, refinement."""
     todo = plan(curator.n_rows, curator.n_features, k, curator.mu)
+    of = todo.rounds + todo.steps
     frame = find_frame(curator, todo.frame_share / 2, todo.frame_share / 2)
     curator = curator.framed(frame)
     space = find_subspace(curator, todo.dimensions, todo.moment_share)
-    core = explore(curator, space, k, todo.rounds, todo.vote_share / todo.rounds, rng)
-    found = settle(core, k, rng)
-    basis = space.basis[:, : todo.dimensions]
-    if todo.stray_share:
-        completed = with_strays(curator, core, found, basis, todo.stray_share, rng)
-        found = found if completed is None else settle(completed, k, rng)
+    vote_share = todo.vote_share / todo.rounds
+    core = explore(
+        curator, space, k, todo.rounds, vote_share, rng, watch=lambda number: report(number, of, None)
+    )
+    found = settle_with_strays(curator, core, k, space.view_basis, todo.stray_share, rng)
     sizes = sizes_from_votes(core.last, found, curator.n_rows)
-    lifted = to_float(found) @ basis.T
-    centers, sizes = refine(
+    centers = to_float(found) @ space.view_basis.T
+    steps = refine(
         curator,
-        lifted,
+        centers,
         space.basis,
         sizes,
         todo.steps,
@@ -83,4 +85,17 @@ def dp_kmeans(curator: Curator, n_clusters: int, rng: np.random.Generator) -> Se
         todo.refine_share,
         todo.dimensions,
     )
+    for number, (centers, sizes) in enumerate(steps, start=todo.rounds + 1):
+        report(number, of, to_grid(frame.to_domain(centers)))
     return Selection(to_grid(frame.to_domain(centers)), np.rint(sizes.values).astype(np.int64))
+
+
+def settle_with_strays(
+    curator: Curator, core: Coreset, k: int, basis: FloatArray, share: float, rng: np.random.Generator
+) -> GridArray:
+    """The best centers for the coreset, and for outliers where there is evidence of any."""
+    found = settle(core, k, rng)
+    if share == 0:
+        return found
+    completed = with_strays(curator, core, found, basis, share, rng)
+    return found if completed is None else settle(completed, k, rng)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import sqrt
 
 import numpy as np
@@ -29,10 +30,11 @@ def refine(
     histogram_share: float,
     sums_share: float,
     first_block: int,
-) -> tuple[FloatArray, Sizes]:
+) -> Iterator[tuple[FloatArray, Sizes]]:
     """Equal steps, each of one histogram of distances and one release of residual sums and counts.
 
-    Centers are in the rows' own space; their moves are shrunk along `basis`.
+    Centers are in the rows' own space; their moves are shrunk along `basis`. Yields them and their sizes after
+    every step.
     """
     share = sums_share / steps
     for step in range(steps):
@@ -48,7 +50,7 @@ def refine(
         moves = shrink((answer.values[:, :-1] / GRID_UNIT) @ basis, noise / GRID_UNIT, first_block)
         centers = centers + (moves / sizes.values[:, np.newaxis]) @ basis.T
         centers = centers / np.maximum(np.linalg.norm(centers, axis=1, keepdims=True), 1.0)
-    return centers, sizes
+        yield centers, sizes
 
 
 def usual_distance(curator: Curator, centers: GridArray, share: float) -> int:

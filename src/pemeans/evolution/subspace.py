@@ -26,6 +26,11 @@ class Subspace:
     view: Projection
     """The rows in the first directions; one object, so that the rows are projected once."""
 
+    @property
+    def view_basis(self) -> FloatArray:
+        """The first directions, as columns."""
+        return self.basis[:, : len(self.variances)]
+
     def cluster_spread(self, k: int) -> FloatArray:
         """The standard deviation of a cluster along each direction, if k clusters share the variance well.
 

@@ -422,7 +422,7 @@ def smallest_scale(
     --------
     >>> scale = smallest_scale(lambda scale: [PureEvent(1 / scale, 21)], epsilon=1.0, delta=1e-5)
     >>> round(scale, 2), composed_epsilon([PureEvent(1 / scale, 21)], delta=1e-5) <= 1.0
-    (17.73, True)
+    (16.3, True)
     """
 
     def is_private(scale: float) -> bool:

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
 
 from pemeans.domain import Domain
 from pemeans.kernels.grid import Frame, IntArray
-from pemeans.privacy.ledger import Ledger, Receipt
+from pemeans.privacy.accounting import Event, PureEvent
+from pemeans.privacy.choice import noisy_minimum
+from pemeans.privacy.ledger import GAUSSIAN, GEOMETRIC, LAPLACE, Ledger, Receipt
 from pemeans.privacy.noise import NoiseSampler
-from pemeans.privacy.statistics import Framed, Statistic
-from pemeans.rows.base import Rows
+from pemeans.privacy.statistics import Framed, Losses, PureStatistic, Statistic
+from pemeans.rows.base import Question, Rows
 
 
 @dataclass(frozen=True, eq=False)
 class Answer:
-    """A noisy answer, and the sigma of its noise."""
+    """A noisy answer, and the sigma of its noise; the scale, where that is of Laplace."""
 
     values: IntArray
     sigma: float
@@ -86,11 +89,53 @@ class Curator:
         """
         # Charge first: an error after this line has still spent.
         sigma = self._ledger.charge(name, type(statistic).__name__, statistic.sensitivity, share)
-        asked = statistic if self._frame is None else Framed(statistic, self._frame)
-        exact = self.__rows.total(asked)
+        return self._with_gaussian(statistic, sigma)
+
+    def release_pure(self, name: str, statistic: PureStatistic, share: float) -> Answer:
+        """Answer one question with Laplace noise, for a share of epsilon; for a budget whose delta is 0.
+
+        Discrete Laplace noise of scale ``s / e`` on integers that one row moves by at most s in the L1 norm
+        is e-DP: no probability changes by more than a factor of ``exp(e)``.
+        """
+        scale = self._ledger.charge_pure(name, type(statistic).__name__, statistic.l1_sensitivity, share)
+        return self._with_laplace(statistic, scale)
+
+    def choose(self, name: str, losses: Losses, share: float) -> int:
+        """The number of a choice with nearly the least loss, for a share of epsilon; the delta being 0."""
+        scale = self._ledger.charge_pure(name, type(losses).__name__, losses.spread, share, GEOMETRIC)
+        return noisy_minimum(self._exact(losses), scale, self.__noise)
+
+    def smallest_multiplier(self, events: Callable[[float], Sequence[Event | PureEvent]]) -> float:
+        """The least noise at which the whole budget pays for these events; 0 where epsilon is infinite."""
+        return self._ledger.smallest_multiplier(events)
+
+    def release_gaussian(self, name: str, statistic: Statistic, multiplier: float) -> Answer:
+        """Answer one question with Gaussian noise, so many times its sensitivity, if the budget pays it."""
+        kind = type(statistic).__name__
+        sigma = self._ledger.charge_noise(name, kind, statistic.sensitivity, multiplier, GAUSSIAN)
+        return self._with_gaussian(statistic, sigma)
+
+    def release_laplace(self, name: str, statistic: PureStatistic, multiplier: float) -> Answer:
+        """Answer one question with Laplace noise, so many times its sensitivity, if the budget pays it."""
+        kind = type(statistic).__name__
+        scale = self._ledger.charge_noise(name, kind, statistic.l1_sensitivity, multiplier, LAPLACE)
+        return self._with_laplace(statistic, scale)
+
+    def _with_gaussian(self, statistic: Question, sigma: float) -> Answer:
+        exact = self._exact(statistic)
         if sigma == 0:
             return Answer(exact, sigma)
         return Answer(exact + self.__noise.gaussian(sigma, exact.size).reshape(exact.shape), sigma)
+
+    def _with_laplace(self, statistic: Question, scale: float) -> Answer:
+        exact = self._exact(statistic)
+        if scale == 0:
+            return Answer(exact, scale)
+        return Answer(exact + self.__noise.laplace(scale, exact.size).reshape(exact.shape), scale)
+
+    def _exact(self, statistic: Question) -> IntArray:
+        """The total without noise: it must not leave this class."""
+        return self.__rows.total(statistic if self._frame is None else Framed(statistic, self._frame))
 
     def receipt(self, domain: str, notes: tuple[str, ...] = ()) -> Receipt:
         """What was released so far and what it cost; `domain` describes the public domain in words."""

@@ -228,11 +228,12 @@ class Ledger:
         """
         self._check_share(name, share)
         if self.mu == 0:
-            raise BudgetError(
-                f"delta=0 does not pay for the Gaussian noise of {name!r}; grant a delta above 0"
-            )
+            raise BudgetError(f"delta=0 can't pay for the Gaussian noise of {name!r}; grant a delta above 0")
         sigma = SLACK * sigma_for(self.mu * math.sqrt(share) / sensitivity) if math.isfinite(self.mu) else 0.0
-        return self._record(Release(name, statistic, sensitivity, sigma, share))
+        release = Release(name, statistic, sensitivity, sigma, share)
+        if any(made.law != GAUSSIAN for made in self.releases):  # their shares alone vouch for nothing
+            self._check_epsilon(release)
+        return self._record(release)
 
     def charge_pure(
         self, name: str, statistic: str, sensitivity: int, share: float, law: str = LAPLACE
@@ -247,8 +248,8 @@ class Ledger:
         self._check_share(name, share)
         if self.delta > 0:
             raise BudgetError(
-                f"delta={self.delta:g} makes {name!r} a share of Gaussian differential privacy, not of epsilon; "
-                "grant a delta of 0, or charge the release by its noise"
+                f"delta={self.delta:g} is above 0, so {name!r} can't have a share of epsilon; "
+                "grant a delta of 0, or charge for its noise"
             )
         # Once for shares that overshoot, once for the quotient that the receipt takes again.
         scale = SLACK * SLACK * sensitivity / (share * self.epsilon)
@@ -269,8 +270,12 @@ class Ledger:
         """
         if not math.isfinite(self.epsilon):
             return self._record(Release(name, statistic, sensitivity, 0.0, 0.0, law))
+        if self.delta == 0:
+            raise BudgetError(f"delta=0 makes {name!r} pure; charge for a share of epsilon, or grant a delta")
         share = (multiplier * self.mu) ** -2
-        return self._record(Release(name, statistic, sensitivity, multiplier * sensitivity, share, law))
+        release = Release(name, statistic, sensitivity, multiplier * sensitivity, share, law)
+        self._check_epsilon(release)
+        return self._record(release)
 
     def smallest_multiplier(self, events: Callable[[float], Sequence[Event | PureEvent]]) -> float:
         """Return the smallest noise at which all of these events together cost no more than epsilon.
@@ -291,19 +296,20 @@ class Ledger:
                 "that is left; ask for less, or grant a larger epsilon"
             )
 
-    def _record(self, release: Release) -> float:
-        """Write the release down, if its noise can be drawn and the budget pays for it; its noise."""
-        if release.sigma > MAX_SCALE:
-            raise BudgetError(
-                f"epsilon={self.epsilon:g} at delta={self.delta:g} would take noise of sigma={release.sigma:.3g} "
-                f"for {release.name!r}, more than can be drawn; grant a larger epsilon or make fewer releases"
-            )
-        # Shares vouch for Gaussian releases alone and for pure ones alone.
-        mixed = self.delta > 0 and any(made.law != GAUSSIAN for made in [*self.releases, release])
-        if mixed and not _running_epsilon([*self.releases, release], self.delta) <= self.epsilon:
+    def _check_epsilon(self, release: Release) -> None:
+        if not _running_epsilon([*self.releases, release], self.delta) <= self.epsilon:
             raise BudgetError(
                 f"noise of scale {release.sigma:.6g} for {release.name!r} would cost more than the "
                 f"epsilon={self.epsilon:g} that was granted; add more noise, or grant a larger epsilon"
+            )
+
+    def _record(self, release: Release) -> float:
+        """Write the release down, if its noise can be drawn, and return that noise."""
+        if release.sigma > MAX_SCALE:
+            raise BudgetError(
+                f"epsilon={self.epsilon:g} at delta={self.delta:g} would take noise of "
+                f"sigma={release.sigma:.3g} for {release.name!r}, more than can be drawn; "
+                "grant a larger epsilon or make fewer releases"
             )
         self.releases.append(release)
         return release.sigma

@@ -2,18 +2,19 @@
 
 A statistic is called on a block of rows and returns integers that add up over blocks. What one row adds
 depends on that row and the public question alone, so zeroing out a row changes the total by exactly what
-that row added: its L2 length is the sensitivity.
+that row added: its L2 length is the sensitivity, its L1 length the one that Laplace noise asks for.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isqrt
-from typing import ClassVar, Protocol
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from pemeans.kernels.grid import GRID_BITS, GRID_UNIT, Frame, GridArray, IntArray, Projection, squared_norms
+from pemeans.rows.base import Question
 from pemeans.rows.block import Block
 
 
@@ -30,12 +31,38 @@ class Statistic(Protocol):
         ...
 
 
+class PureStatistic(Protocol):
+    """A question with a sensitivity for Laplace noise: what the curator releases for a share of epsilon."""
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """The largest L1 length of what one row can add to the total."""
+        ...
+
+    def __call__(self, block: Block) -> IntArray:
+        """What the rows of a block add up to."""
+        ...
+
+
+class Losses(Protocol):
+    """A question that compares choices: what the curator chooses by, and never hands out."""
+
+    @property
+    def spread(self) -> int:
+        """The largest difference between what one row adds to the losses of two choices."""
+        ...
+
+    def __call__(self, block: Block) -> IntArray:
+        """The losses of all choices, as far as the rows of a block cause them."""
+        ...
+
+
 @dataclass(frozen=True, eq=False)
 class NearestVotes:
     """How many rows have each candidate as their nearest: Algorithm 2 without its noise.
 
-    Sensitivity 1: a row adds one to exactly one bin, found by exact integer distances from that row alone,
-    the lowest index among equally near candidates.
+    Sensitivity 1, in both norms: a row adds one to exactly one bin, found by exact integer distances from
+    that row alone, the lowest index among equally near candidates.
 
     Parameters
     ----------
@@ -48,6 +75,7 @@ class NearestVotes:
     candidates: GridArray
     view: Projection | None = None
     sensitivity: ClassVar[int] = 1
+    l1_sensitivity: ClassVar[int] = 1
 
     def __call__(self, block: Block) -> IntArray:
         labels = block.nearest(self.candidates, self.view)
@@ -59,7 +87,8 @@ class NearestSums:
     """The sum of the rows nearest to each candidate: the lift of Algorithm 3, in grid units.
 
     Sensitivity ``GRID_UNIT``, the radius R: a row adds its own coordinates to exactly one sum, and no row on
-    the grid is longer than one unit, because clipping truncates toward zero.
+    the grid is longer than one unit, because clipping truncates toward zero. In the L1 norm it is at most
+    ``floor(sqrt(d) GRID_UNIT)``, by Cauchy and Schwarz, for d features.
 
     Parameters
     ----------
@@ -72,6 +101,12 @@ class NearestSums:
     candidates: GridArray
     view: Projection | None = None
     sensitivity: ClassVar[int] = GRID_UNIT
+
+    @property
+    def l1_sensitivity(self) -> int:
+        """The largest L1 length of a row in the unit ball."""
+        n_features = self.candidates.shape[1] if self.view is None else self.view.matrix.shape[1]
+        return isqrt(n_features * GRID_UNIT**2)
 
     def __call__(self, block: Block) -> IntArray:
         labels = block.nearest(self.candidates, self.view)
@@ -181,18 +216,21 @@ class ResidualSums:
         return sums
 
 
+Q_co = TypeVar("Q_co", bound=Question, covariant=True)
+
+
 @dataclass(frozen=True, eq=False)
-class Framed:
+class Framed(Generic[Q_co]):
     """A statistic of the rows as seen in a frame, where they are again in the unit ball.
 
     The frame is applied to each row by itself, so the statistic's own sensitivity holds.
     """
 
-    statistic: Statistic
+    statistic: Q_co
     frame: Frame
 
     @property
-    def sensitivity(self) -> int:
+    def sensitivity(self: Framed[Statistic]) -> int:
         """That of the statistic."""
         return self.statistic.sensitivity
 

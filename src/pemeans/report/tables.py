@@ -19,6 +19,11 @@ LEAST_HEAD, MOST_HEAD = 8, 16
 """Letters of a column's name that stand in one line, in a full and in an empty table; the rest is folded."""
 
 
+def plain_console() -> Console:
+    """Standard output, where a column may be called [bold] and still shows so."""
+    return Console(markup=False, emoji=False, highlight=False)
+
+
 def centers_table(
     centers: FloatArray,
     sizes: IntArray,

@@ -1,0 +1,190 @@
+"""Table 1 as CSV, Markdown, LaTeX and HTML."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable
+from html import escape
+from math import isnan
+
+from pemeans.bench.tables import PAPER_IMPROVEMENT, Cell, Row, Summary, Table1
+
+DECIMALS = 4
+"""As in the paper; small numbers get more."""
+NONE = "–"
+PAPER_TITLE = "Paper's improvement"
+RATIO_TITLE = "Geometric mean over non-private"
+MEAN_TITLE = "Mean improvement"
+
+
+def number(value: float) -> str:
+    """A number with four decimals, or with as many as show three digits.
+
+    Examples
+    --------
+    >>> number(0.28941), number(0.0003127)
+    ('0.2894', '0.000313')
+    """
+    if isnan(value):
+        return NONE
+    return f"{value:.{DECIMALS}f}" if value >= 0.01 else f"{value:.3g}" if value >= 1e-4 else f"{value:.2e}"
+
+
+def percent(share: float) -> str:
+    """A share in percent, with its sign."""
+    return NONE if isnan(share) else f"{100 * share:+.2f} %"
+
+
+def as_csv(table: Table1) -> str:
+    """Every number in full: means, half widths of the confidence intervals, repeats, and the paper's figures."""
+    head = ["dataset", "n", "d", "k", "same_data_as_paper"]
+    for method in table.methods:
+        head += [method.name, f"{method.name}_ci95", f"{method.name}_repeats", f"{method.name}_paper"]
+    improvements = [*(c.name for c in table.comparisons), PAPER_IMPROVEMENT]
+    head += ["best", *(f"improvement_{name}" for name in improvements)]
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(head)
+    for row in table.rows:
+        line: list[object] = [row.dataset, *row.size, int(row.same_as_paper)]
+        for method in table.methods:
+            cell = row.cells[method.name]
+            ours = [cell.ours.mean, cell.ours.half, cell.ours.repeats] if cell.ours else ["", "", 0]
+            line += [*ours, "" if cell.paper is None else cell.paper]
+        writer.writerow([*line, row.best, *(row.improvements[name] for name in improvements)])
+    return text.getvalue()
+
+
+def as_markdown(table: Table1) -> str:
+    """Mean ± half width of the interval, best in bold, the paper's figure in brackets."""
+
+    def cell(value: Cell, best: bool) -> str:
+        ours = "" if value.ours is None else _plus_minus(value)
+        ours = f"**{ours}**" if best and ours else ours
+        return " ".join(part for part in (ours, _bracketed(value)) if part) or NONE
+
+    lines = [_head(table), *(_line(table, row, cell) for row in table.rows), *_foot(table)]
+    rule = ["---", *["---:"] * (len(lines[0]) - 1)]
+    return "".join(f"| {' | '.join(line)} |\n" for line in [lines[0], rule, *lines[1:]])
+
+
+def as_html(table: Table1) -> str:
+    """A table element with classes for a style sheet."""
+
+    def cell(value: Cell, best: bool) -> str:
+        shown = escape(_plus_minus(value)) if value.ours else NONE
+        strong = f"<strong>{shown}</strong>" if best else shown
+        paper = "" if value.paper is None else f'<span class="paper">{number(value.paper)}</span>'
+        return strong + paper
+
+    head = "".join(f"<th>{escape(title)}</th>" for title in _head(table))
+    body = ""
+    for row in table.rows:
+        marks = [" class='best'" if title == row.best else "" for title in _columns(table)]
+        cells = zip(_line(table, row, cell), marks, strict=True)
+        body += "<tr>" + "".join(f"<td{mark}>{text}</td>" for text, mark in cells) + "</tr>\n"
+    foot = "".join(
+        "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in line) + "</tr>\n" for line in _foot(table)
+    )
+    return (
+        f"<table class='results'>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n"
+        f"<tfoot>\n{foot}</tfoot>\n</table>\n"
+    )
+
+
+def as_latex(table: Table1) -> str:
+    """A tabular for the packages booktabs and xcolor."""
+
+    def cell(value: Cell, best: bool) -> str:
+        ours = _latex(NONE if value.ours is None else _plus_minus(value))
+        ours = rf"\textbf{{{ours}}}" if best and value.ours else ours
+        paper = "" if value.paper is None else rf"\\{{\scriptsize\color{{gray}}{number(value.paper)}}}"
+        return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{ours}{paper}\end{{tabular}}"
+
+    head = [_latex(title) for title in _head(table)]
+    rows = []
+    for row in table.rows:
+        line = _line(table, row, cell)
+        beside = len(line) - len(table.comparisons) - 1
+        cells = [text if 4 <= i < beside else _latex(text) for i, text in enumerate(line)]
+        rows.append(" & ".join(cells) + r" \\")
+    foot = [" & ".join(map(_latex, line)) + r" \\" for line in _foot(table)]
+    columns = "l" + "r" * (len(head) - 1)
+    lines = [
+        "% needs \\usepackage{booktabs,xcolor}; gray: the figure of the paper",
+        rf"\begin{{tabular}}{{{columns}}}",
+        r"\toprule",
+        " & ".join(head) + r" \\",
+        r"\midrule",
+        *rows,
+        r"\midrule",
+        *foot,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+FORMATS: dict[str, Callable[[Table1], str]] = {
+    "csv": as_csv,
+    "md": as_markdown,
+    "tex": as_latex,
+    "html": as_html,
+}
+"""How to write the table, by file ending."""
+
+
+def _columns(table: Table1) -> list[str]:
+    """What stands in each column, methods by their names."""
+    return ["", "", "", "", *(m.name for m in table.methods), *(c.name for c in table.comparisons), ""]
+
+
+def _head(table: Table1) -> list[str]:
+    titles = (m.label for m in table.methods)
+    return ["Data set", "n", "d", "k", *titles, *(c.title for c in table.comparisons), PAPER_TITLE]
+
+
+def _line(table: Table1, row: Row, cell: Callable[[Cell, bool], str]) -> list[str]:
+    first = [row.dataset + ("" if row.same_as_paper else "*"), *map(_count, row.size)]
+    cells = [cell(row.cells[m.name], m.name == row.best) for m in table.methods]
+    improvements = [percent(row.improvements[c.name]) for c in table.comparisons]
+    return [*first, *cells, *improvements, percent(row.improvements[PAPER_IMPROVEMENT])]
+
+
+def _count(number: int) -> str:
+    return str(number) if number else NONE
+
+
+def _foot(table: Table1) -> list[list[str]]:
+    """Two lines for each summary: ratios with the mean improvements, then the paper's ratios."""
+    lines = []
+    for summary in table.summaries:
+        improvements = [percent(summary.improvements[c.name]) for c in table.comparisons]
+        ours = _ratios(table, summary, summary.ratios)
+        paper = _ratios(table, summary, summary.paper_ratios)
+        last = percent(summary.improvements[PAPER_IMPROVEMENT])
+        lines.append([f"Mean, {summary.title}", "", "", "", *ours, *improvements, last])
+        lines.append([f"The paper's, {summary.title}", "", "", "", *paper, *[""] * len(improvements), ""])
+    return lines
+
+
+def _ratios(table: Table1, summary: Summary, ratios: dict[str, float]) -> list[str]:
+    return ["" if isnan(r := ratios.get(m.name, float("nan"))) else f"× {r:.3f}" for m in table.methods]
+
+
+def _plus_minus(cell: Cell) -> str:
+    assert cell.ours is not None
+    half = "" if isnan(cell.ours.half) else f" ± {number(cell.ours.half) if cell.ours.half else '0'}"
+    return number(cell.ours.mean) + half
+
+
+def _bracketed(cell: Cell) -> str:
+    return "" if cell.paper is None else f"[{number(cell.paper)}]"
+
+
+def _latex(text: str) -> str:
+    """Plain text for LaTeX."""
+    for plain, written in (("%", r"\%"), ("_", r"\_"), ("±", r"$\pm$"), ("×", r"$\times$"), (NONE, "--")):
+        text = text.replace(plain, written)
+    return text
