@@ -103,14 +103,14 @@ def test_with_scale_distances_are_in_half_widths() -> None:
 
 
 def test_a_row_gets_the_same_answer_in_any_company() -> None:
-    model = small().fit(X)
-    distances, labels = model.transform(X), model.predict(X)
-    order = RNG.permutation(len(X))
-    assert model.transform(X[order]).tobytes() == distances[order].tobytes()
+    model = small().fit(WIDE)
+    distances, labels = model.transform(WIDE), model.predict(WIDE)
+    order = RNG.permutation(len(WIDE))
+    assert model.transform(WIDE[order]).tobytes() == distances[order].tobytes()
     for piece in (slice(0, 1), slice(7, 8), slice(3, 500, 7)):
-        assert model.transform(X[piece]).tobytes() == distances[piece].tobytes()
-        assert np.array_equal(model.predict(X[piece]), labels[piece])
-    assert model.transform(np.asfortranarray(X)).tobytes() == distances.tobytes()
+        assert model.transform(WIDE[piece]).tobytes() == distances[piece].tobytes()
+        assert np.array_equal(model.predict(WIDE[piece]), labels[piece])
+    assert model.transform(np.asfortranarray(WIDE)).tobytes() == distances.tobytes()
 
 
 def test_rows_to_predict_are_taken_as_they_are() -> None:
@@ -254,6 +254,9 @@ def test_a_domain_from_the_data_is_warned_of_and_noted() -> None:
     assert model.domain_.from_data
     assert "Note: the domain was read from the private rows" in str(model.receipt_)
     assert np.allclose(model.domain_.center, X.mean(axis=0))
+    with pytest.warns(PrivacyLeakWarning, match="read from the private rows"):
+        again = small(domain=model.domain_, random_state=None).fit(X)
+    assert "Note: the domain was read from the private rows" in str(again.receipt_)
 
 
 def test_a_seed_is_warned_of_and_noted() -> None:
@@ -423,11 +426,12 @@ def test_a_fit_says_nothing_of_the_rows(
 
 def test_numpys_error_settings_change_nothing() -> None:
     rows = np.array([[1.7e308, -1.7e308], [5e-324, 0.0], [SECRET, 1e160], [0.0, 0.0]] * 5)
-    wanted = bytes_of(small(domain=Domain.ball(1e-150)).fit(rows))
-    with np.errstate(all="raise"):
-        model = small(domain=Domain.ball(1e-150)).fit(rows)
-        model.transform(rows)
-    assert bytes_of(model) == wanted
+    for domain in (Domain.ball(1e-150), Domain.ball(1e150), Domain.box(0, 1e100, scale=True)):
+        wanted = bytes_of(small(domain=domain).fit(rows))
+        with np.errstate(all="raise"):
+            model = small(domain=domain).fit(rows)
+            model.transform(rows)
+        assert bytes_of(model) == wanted
 
 
 @pytest.mark.parametrize("use", ["predict", "transform", "score"])

@@ -160,7 +160,7 @@ class Domain:
         (the norm) is done in integers.
         """
         lower, upper = self.bounds or (-LARGEST, LARGEST)
-        # A tiny radius may overflow here; a warning about it would tell of a row.
+        # A number too small for float64 may be a warning or an error to NumPy, and would tell of a row.
         with np.errstate(all="ignore"):
             inside = np.clip(rows.astype(np.float64), lower, upper)
             unit = np.clip((inside - self.center) / self._unit, -LARGEST, LARGEST)

@@ -162,15 +162,14 @@ class PrivateKMeans(
 
     def _bound_domain(self, table: Table, n_rows: int) -> Domain:
         """The public domain, or with a warning one read from the private rows."""
-        domain = self.domain
-        if not isinstance(domain, Domain):
+        domain = self.domain if isinstance(self.domain, Domain) else domain_read_from(table.values)
+        if domain.from_data:
             warnings.warn(
                 f"{FROM_DATA_NOTE}: the centers can reveal the most extreme row. Pass public bounds instead, "
                 "domain=Domain.box(lower, upper)",
                 PrivacyLeakWarning,
                 stacklevel=3,
             )
-            domain = domain_read_from(table.values)
         return domain.bind(n_rows, table.values.shape[1])
 
     def _randomness(self) -> tuple[SystemBits | SeededBits, np.random.Generator]:

@@ -8,6 +8,8 @@ from pemeans.kernels.grid import FloatArray
 
 SPAN = 2 / 3
 ROBUST_STEPS = 3
+LEAST_SPREAD = 1e-5
+"""Of the squared range of x: below it a line would follow the noise of points that are all but at one place."""
 
 
 def lowess(x: FloatArray, y: FloatArray, span: float = SPAN) -> FloatArray:
@@ -46,6 +48,6 @@ def _line_at(at: float, x: FloatArray, y: FloatArray, weights: FloatArray) -> fl
         return float(y.mean())
     middle, height = (weights * x).sum() / total, (weights * y).sum() / total
     spread = (weights * (x - middle) ** 2).sum()
-    if spread <= 1e-12 * total * max(float(np.ptp(x)) ** 2, 1e-300):
+    if spread <= LEAST_SPREAD * total * float(np.ptp(x)) ** 2:
         return float(height)
     return float(height + (weights * (x - middle) * y).sum() / spread * (at - middle))

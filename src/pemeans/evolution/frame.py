@@ -16,8 +16,9 @@ SMALLEST = 2.0**-14
 """No frame is smaller than this part of the domain's radius."""
 FINE, COARSE, MUCH = 8, 2, 500
 """Bins an octave: 8 where n mu is above 500, so that their noise does not add up to much, else 2."""
-ROOM = 1.5
-"""The frame is half as wide again as what is seen: room for outliers, which weigh much in the loss."""
+ROOM, FEW = 1.5, 12
+"""Up to 12 dimensions the frame is half as wide again as what is seen: room for outliers, which weigh much in
+the loss. In more dimensions no center can cover them, and a wider frame costs accuracy."""
 OUTSIDE = 1e-3
 """The part of the rows that may lie outside the frame, noise apart."""
 SURE = 3.0
@@ -34,7 +35,8 @@ def find_frame(curator: Curator, mean_share: float, spread_share: float) -> Fram
     center = to_grid(mean * believed)
     edges = _edges(FINE if n * curator.mu > MUCH else COARSE)
     histogram = curator.release("spread", DistanceHistogram(center, edges), spread_share)
-    return Frame(center[0], _radius(histogram.values, histogram.sigma, edges, n))
+    room = ROOM if d <= FEW else 1.0
+    return Frame(center[0], _radius(histogram.values, histogram.sigma, edges, n, room))
 
 
 def _edges(bins: int) -> IntArray:
@@ -43,7 +45,7 @@ def _edges(bins: int) -> IntArray:
     return np.rint(np.geomspace(SMALLEST, 2.0, octaves * bins + 1) * GRID_UNIT).astype(np.int64)
 
 
-def _radius(histogram: IntArray, sigma: float, edges: IntArray, n: int) -> int:
+def _radius(histogram: IntArray, sigma: float, edges: IntArray, n: int, room: float) -> int:
     """The edge beyond which chance or `OUTSIDE` explain what is seen; wider where noise hides many."""
     beyond = np.cumsum(histogram[::-1])[::-1]
     hidden = np.maximum(OUTSIDE * n, SURE * sigma * np.sqrt(np.arange(len(beyond), 0, -1)))
@@ -51,5 +53,5 @@ def _radius(histogram: IntArray, sigma: float, edges: IntArray, n: int) -> int:
     if not seen.size:
         return GRID_UNIT
     last = min(int(seen.max()), len(edges) - 1)
-    widened = edges[last] * (ROOM + 2 * min(hidden[last] / n, 0.5))
+    widened = edges[last] * (room + 2 * min(hidden[last] / n, 0.5))
     return int(min(widened, GRID_UNIT))

@@ -37,7 +37,7 @@ class Settings:
     max_candidates: int = 1 << 14
 
     def iterations(self, dimensions: int, epsilon: float) -> int:
-        """T: ``4 sqrt(d)``, times epsilon where that is above 1 (section 5.3)."""
+        """T: ``4 sqrt(d)``, times epsilon where that is above 1 (section 4.3)."""
         if self.n_iterations is not None:
             return self.n_iterations
         growth = max(epsilon, 1.0) if np.isfinite(epsilon) else 1.0

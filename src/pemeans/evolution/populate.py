@@ -6,6 +6,8 @@ Su et al.'s packing, in a ball instead of a box: candidates keep a distance of `
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from pemeans.kernels.grid import FloatArray, GridArray, to_grid
@@ -25,13 +27,32 @@ def populate(size: int, dimensions: int, rng: np.random.Generator) -> GridArray:
     >>> populate(10, 3, np.random.default_rng(0)).shape
     (10, 3)
     """
-    a = FIRST_RADIUS
+
+    def draw(count: int, a: float) -> FloatArray:
+        return uniform_in_ball(count, dimensions, rng) * (1 - a)
+
+    return to_grid(spread(size, dimensions, FIRST_RADIUS, draw))
+
+
+def spread(size: int, dimensions: int, radius: float, draw: Callable[[int, float], FloatArray]) -> FloatArray:
+    """So many points ``2 a`` or more apart, with `a` the first of `radius` and its halves that allows it.
+
+    Parameters
+    ----------
+    size, dimensions : int
+        Of the points.
+    radius : float
+        The first `a`.
+    draw : callable
+        Draws so many random points that keep a distance of `a` from the boundary.
+    """
+    a = radius
     while True:
         packing = Packing(size, dimensions, distance=2 * a, patience=PATIENCE)
         while not (packing.full or packing.stuck):
-            packing.offer(uniform_in_ball(2 * PATIENCE, dimensions, rng) * (1 - a))
+            packing.offer(draw(2 * PATIENCE, a))
         if packing.full:
-            return to_grid(packing.points)
+            return packing.points
         a /= 2
 
 

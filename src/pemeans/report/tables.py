@@ -13,7 +13,7 @@ from pemeans.kernels.grid import FloatArray, IntArray
 from pemeans.privacy.ledger import Receipt
 
 WIDTH = 80
-PADDING = 3
+PADDING = 2
 """Blanks between two columns."""
 LEAST_HEAD, MOST_HEAD = 8, 16
 """Letters of a column's name that stand in one line, in a full and in an empty table; the rest is folded."""
@@ -64,7 +64,7 @@ def show_receipt(receipt: Receipt, console: Console) -> None:
     head, *lines = receipt.table()
     table = _table(f"Privacy receipt: epsilon {receipt.epsilon:g} at delta {receipt.delta:.3g}")
     for i, name in enumerate(head):
-        table.add_column(name, justify="left" if i < 2 else "right")
+        table.add_column(name, justify="left" if i < 2 else "right", no_wrap=i < len(head) - 1)
     for line in lines:
         table.add_row(*map(printable, line))
     console.print(table)
@@ -87,6 +87,7 @@ def _table(title: str | None) -> Table:
         box=box.SIMPLE_HEAD,
         show_edge=False,
         pad_edge=False,
+        padding=(0, 1, 0, 0),
     )
 
 
