@@ -83,7 +83,7 @@ def test_fit_reads_every_format(data: str) -> None:
 
 def test_fit_says_what_it_found_and_where() -> None:
     text = run_well(*FIT)
-    assert "PEMeans: 900 rows in 3 clusters, by 2 columns. Sizes are noisy." in text
+    assert "DPKMeans: 900 rows in 3 clusters, by 2 columns. Sizes are noisy." in text
     assert "cluster" in text
     assert "age" in text
     assert "spent epsilon 0.99" in text
@@ -124,8 +124,8 @@ def test_command_line_overrides_the_bounds_file() -> None:
 @pytest.mark.parametrize(
     ("columns", "extra", "expected"),
     [
-        (16, [], "PEMeans"),
-        (17, [], "HDPEMeans"),
+        (3, [], "DPKMeans"),
+        (17, [], "DPKMeans"),
         (17, ["--method", "pe"], "PEMeans"),
         (3, ["--method", "hdpe"], "HDPEMeans"),
     ],
@@ -236,7 +236,7 @@ def test_inspect_prints_names_as_they_are() -> None:
 def test_inspect_json_is_for_machines() -> None:
     run_well(*FIT)
     model, document = pemeans.load("model.json"), json.loads(run_well("inspect", "--json", "model.json"))
-    assert document["method"] == "PEMeans"
+    assert document["method"] == "DPKMeans"
     assert document["feature_names"] == ["age", "bmi"]
     assert document["cluster_centers"] == model.cluster_centers_.tolist()
     assert document["cluster_sizes"] == model.cluster_sizes_.tolist()

@@ -37,7 +37,7 @@ def test_each_group_lies_where_it_was_put() -> None:
 
 
 def test_every_group_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(demo, "PEMeans", functools.partial(pemeans.PEMeans, random_state=0))
+    monkeypatch.setattr(demo, "DPKMeans", functools.partial(pemeans.DPKMeans, random_state=0))
     found = demo.cluster(demo.clinic())
     assert 1 <= found.private_loss / found.exact_loss < 1.1
     for number, group in enumerate(demo.GROUPS):

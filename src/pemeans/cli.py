@@ -52,6 +52,7 @@ app = typer.Typer(
 class Method(StrEnum):
     """The methods by the names of the command line."""
 
+    dpk = "dpk"
     pe = "pe"
     hdpe = "hdpe"
 
@@ -169,8 +170,8 @@ def fit(
         typer.Option(metavar="A,B,...", help="Columns to use.  [default: those with bounds, or all]"),
     ] = None,
     method: Annotated[
-        Method | None, typer.Option(help="PE-means or HDPE-means.  [default: hdpe above 16 columns]")
-    ] = None,
+        Method, typer.Option(help="DPKMeans, or the paper's PE-means or HDPE-means.")
+    ] = Method.dpk,
     n_samples: Annotated[
         int | None, typer.Option(min=1, help="The public number of rows.  [default: those in DATA]")
     ] = None,
@@ -201,7 +202,7 @@ def fit(
     elif wanted and not bounds_from_data:
         domain = known.domain(wanted)
     table = read_columns(data, wanted)
-    estimator = _estimator(method, table.num_columns)(
+    estimator = _estimator(method)(
         n_clusters,
         epsilon=epsilon,
         delta=delta,
@@ -341,13 +342,11 @@ def _split(columns: str | None) -> list[str]:
     return names
 
 
-def _estimator(method: Method | None, n_columns: int) -> type[PrivateKMeans]:
-    """The class that goes by this name, or the one that the paper uses for so many columns."""
-    from pemeans.estimators import HDPEMeans, PEMeans
-    from pemeans.evolution.project import PROJECTED
+def _estimator(method: Method) -> type[PrivateKMeans]:
+    """The class that goes by this name."""
+    from pemeans.estimators import DPKMeans, HDPEMeans, PEMeans
 
-    many = n_columns > PROJECTED if method is None else method is Method.hdpe
-    return HDPEMeans if many else PEMeans
+    return {Method.dpk: DPKMeans, Method.pe: PEMeans, Method.hdpe: HDPEMeans}[method]
 
 
 def _show_centers(estimator: PrivateKMeans, console: Console) -> None:

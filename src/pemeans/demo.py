@@ -12,7 +12,7 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.cluster import KMeans
 
 from pemeans.bounds import Bounds
-from pemeans.estimators import PEMeans
+from pemeans.estimators import DPKMeans
 from pemeans.kernels.distances import squared_distances
 from pemeans.kernels.grid import FloatArray, IntArray
 from pemeans.report.tables import centers_table, show_receipt
@@ -86,7 +86,7 @@ def clinic() -> Clinic:
 class Findings:
     """What clustering found with and without privacy, in the order of the true groups."""
 
-    model: PEMeans
+    model: DPKMeans
     private: FloatArray
     sizes: IntArray
     exact: FloatArray
@@ -96,7 +96,7 @@ class Findings:
 
 def cluster(patients: Clinic) -> Findings:
     """Fit both; the loss is the mean squared distance to the nearest center, in half-widths of the bounds."""
-    model = PEMeans(len(GROUPS), epsilon=EPSILON, domain=BOUNDS.domain(FEATURES)).fit(patients.table())
+    model = DPKMeans(len(GROUPS), epsilon=EPSILON, domain=BOUNDS.domain(FEATURES)).fit(patients.table())
     metric = model.domain_.measured
     kmeans = KMeans(len(GROUPS), n_init=10, random_state=0).fit(metric(patients.rows))
     truth = np.array([group.mean for group in GROUPS])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from itertools import pairwise
@@ -13,7 +14,7 @@ from hypothesis import strategies as st
 
 from pemeans.errors import BudgetError, ParameterError
 from pemeans.kernels.grid import GRID_UNIT
-from pemeans.privacy.ledger import NEIGHBORS, Ledger, Receipt, Release
+from pemeans.privacy.ledger import GAUSSIAN, LAPLACE, NEIGHBORS, Ledger, Receipt, Release
 from pemeans.privacy.noise import MAX_SCALE
 
 EPSILONS = (1e-3, 0.01, 0.25, 1.0, 4.0, 20.0, 100.0)
@@ -107,12 +108,61 @@ def test_shares_that_make_no_sense_are_refused(share: float) -> None:
     assert ledger.left == 1
 
 
-@pytest.mark.parametrize("sensitivity", [0, -1])
+@pytest.mark.parametrize("sensitivity", [0, -1, math.nan])
 def test_sensitivities_that_make_no_sense_are_refused(sensitivity: int) -> None:
-    ledger = Ledger(1.0, 1e-5)
-    with pytest.raises((ParameterError, ZeroDivisionError)):
-        ledger.charge("votes", "NearestVotes", sensitivity, 0.5)
-    assert ledger.releases == []
+    """Above all 0: it would let the exact answer out."""
+    for ledger, charge in (
+        (gaussian := Ledger(1.0, 1e-5), gaussian.charge),
+        (pure := Ledger(1.0, 0.0), pure.charge_pure),
+        (mixed := Ledger(1.0, 1e-5), mixed.charge_noise),
+    ):
+        with pytest.raises(ParameterError, match="sensitivity="):
+            charge("votes", "NearestVotes", sensitivity, 0.5)
+        assert ledger.releases == []
+
+
+CHARGES = st.tuples(
+    st.sampled_from(["share", "share", GAUSSIAN, LAPLACE]), st.integers(1, 3), st.floats(0.01, 8)
+)
+
+
+@settings(max_examples=150, derandomize=True, deadline=None)
+@given(st.floats(0.5, 200), st.lists(CHARGES, min_size=1, max_size=6), st.integers(1, 3))
+def test_no_mixture_of_charges_spends_more_than_there_is(
+    epsilon: float, charges: list[tuple[str, int, float]], last: int
+) -> None:
+    """Shares, and noise of a given size, in any order; at the end all that is left is asked for."""
+    ledger = Ledger(epsilon, 1e-5)
+    for how, sensitivity, size in charges:
+        with contextlib.suppress(BudgetError, ParameterError):
+            if how == "share":
+                ledger.charge("votes", "Any", sensitivity, size / 8 * ledger.left)
+            else:
+                ledger.charge_noise("votes", "Any", sensitivity, size, how)
+    with contextlib.suppress(BudgetError, ParameterError):
+        ledger.charge("votes", "Any", last, ledger.left)
+    assert receipt(ledger).epsilon_spent <= epsilon
+
+
+@settings(max_examples=60, derandomize=True, deadline=None)
+@given(st.floats(1e-3, 100), st.lists(st.tuples(st.integers(1, 9), st.floats(0, 1.1)), max_size=20))
+def test_shares_of_a_pure_budget_add_up(epsilon: float, charges: list[tuple[int, float]]) -> None:
+    ledger = Ledger(epsilon, 0.0)
+    for sensitivity, share in charges:
+        with contextlib.suppress(BudgetError):
+            ledger.charge_pure("counts", "Any", sensitivity, share)
+    assert math.fsum(r.sensitivity / r.sigma for r in ledger.releases) <= epsilon
+    assert receipt(ledger).epsilon_spent <= epsilon
+
+
+def test_a_pure_budget_pays_for_no_gaussian_noise_and_the_other_way_round() -> None:
+    for refused in (
+        lambda: Ledger(1.0, 0.0).charge("votes", "Any", 1, 0.5),
+        lambda: Ledger(1.0, 0.0).charge_noise("votes", "Any", 1, 5.0),
+        lambda: Ledger(1.0, 1e-5).charge_pure("votes", "Any", 1, 0.5),
+    ):
+        with pytest.raises(BudgetError, match="delta"):
+            refused()
 
 
 def test_noise_that_cannot_be_drawn_is_refused_before_anything_is_spent() -> None:

@@ -56,7 +56,8 @@ def area(losses: Sequence[float], epsilons: Sequence[float] = EPSILONS) -> float
     >>> area([2.0] * 5)
     7.5
     """
-    return float(np.trapezoid(losses, epsilons))
+    heights, places = np.asarray(losses), np.asarray(epsilons)
+    return float(((heights[1:] + heights[:-1]) / 2 * np.diff(places)).sum())
 
 
 class Results:

@@ -41,7 +41,7 @@ def run(
     suite: Annotated[
         str,
         typer.Argument(
-            help="table1, tradeoff, labels, scaling, tune-iterations, tune-variation, vote-splitting or smoke."
+            help="table1, tradeoff, labels, scaling, tune-iterations, tune-variation, vote-splitting, smoke."
         ),
     ],
     out: ResultsFile = Path("bench.sqlite"),
@@ -57,7 +57,8 @@ def run(
 ) -> None:
     """Run a study, or go on with one.
 
-    Every finished run is in the results file at once. Stop at any time, also by force: the same command goes on.
+    Every finished run is in the results file at once. Stop at any time, also by force: the same command goes
+    on.
     """
     from pemeans.bench.methods import method_named
     from pemeans.bench.runner import run_suite
@@ -75,8 +76,8 @@ def run(
     console.print(f"{summary.done:,} runs done, {summary.before:,} were done before; results in {out}.")
     if not summary.complete:
         console.print(
-            f"{len(summary.failed):,} runs failed and {len(summary.missing):,} data sets were missing: see above. "
-            "The same command tries them again."
+            f"{len(summary.failed):,} runs failed and {len(summary.missing):,} data sets were missing: see "
+            "above. The same command tries them again."
         )
         raise typer.Exit(1)
 

@@ -6,7 +6,7 @@ import hashlib
 import os
 import zipfile
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -36,8 +36,8 @@ class Points:
 def load(name: str) -> Points:
     """A data set in its own units, checked against its checksums where these are known.
 
-    A file ``<name>.npz`` in the folder that PEMEANS_DATA names comes first; it may also hold a data set of the
-    user's own, with arrays ``X``, if wished ``y``, and ``k`` if that is not the number of labels in ``y``.
+    A file ``<name>.npz`` in the folder that PEMEANS_DATA names comes first; it may also hold a data set of
+    the user's own, with arrays ``X``, if wished ``y``, and ``k`` if that is not the number of labels in y.
 
     Raises
     ------
@@ -54,16 +54,16 @@ def load(name: str) -> Points:
         return _read_npz(path, entry)
     if entry is None:
         raise DataError(
-            f"there is no data set {name!r}; `pemeans data list` shows all, and {FOLDER_VARIABLE} may name a folder "
-            f"that holds {_safe(name)}.npz"
+            f"there is no data set {name!r}; `pemeans data list` shows all, and {FOLDER_VARIABLE} may name "
+            f"a folder that holds {_safe(name)}.npz"
         )
     if entry.make is not None:
         return _checked(entry.make(), entry, f"what was generated for {name}")
     if entry.home is not None:
         return _fetched(entry)
     raise DataError(
-        f"data set {name!r} has no public home, as {entry.homeless}; set {FOLDER_VARIABLE} to a folder that holds "
-        f"{name}.npz"
+        f"data set {name!r} has no public home, as {entry.homeless}; set {FOLDER_VARIABLE} to a folder that "
+        f"holds {name}.npz"
     )
 
 
@@ -90,7 +90,7 @@ def local_file(name: str) -> Path | None:
 
 
 def normalize(X: FloatArray) -> FloatArray:
-    """The paper's protocol: subtract the mean, divide by the largest norm; not private, the same for all methods.
+    """The paper's protocol: subtract the mean, divide by the largest norm. Not private, alike for all.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def normalize(X: FloatArray) -> FloatArray:
     return np.asarray(centered / longest if longest > 0 else centered)
 
 
-@lru_cache(maxsize=None)
+@cache
 def prepared(name: str) -> Points:
     """A normalized data set; loaded once in every process."""
     points = load(name)
@@ -111,7 +111,7 @@ def prepared(name: str) -> Points:
     return Points(X, points.y, points.k)
 
 
-@lru_cache(maxsize=None)
+@cache
 def size_of(name: str) -> tuple[int, int, int]:
     """n, d and k of a data set; loads it only if it is not registered."""
     entry = find(name)
@@ -133,8 +133,10 @@ def _fetched(entry: Dataset) -> Points:
         entry.home.forget()
         raise
     kept, beside = cache_folder() / f"{entry.name}.npz", cache_folder() / f".{entry.name}.{os.getpid()}.npz"
-    labels = {} if points.y is None else {"y": points.y}
-    np.savez_compressed(beside, X=points.X, **labels)
+    if points.y is None:
+        np.savez_compressed(beside, X=points.X)
+    else:
+        np.savez_compressed(beside, X=points.X, y=points.y)
     beside.replace(kept)
     return points
 
@@ -169,8 +171,8 @@ def _checked(table: Table, entry: Dataset, origin: str) -> Points:
         wrong |= checksum(y, "<i8") != entry.labels_checksum
     if wrong:
         raise DataError(
-            f"{origin} does not have the checksum of {entry.name}, so its numbers differ from those that the results "
-            "belong to; get the right file, or give it another name"
+            f"{origin} does not have the checksum of {entry.name}, so its numbers differ from those that "
+            "the results belong to; get the right file, or give it another name"
         )
     return Points(np.ascontiguousarray(X, dtype=np.float64), y, entry.k)
 

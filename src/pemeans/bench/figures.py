@@ -247,35 +247,37 @@ PLATES = (
     Plate(
         "figure1-vote-splitting",
         "Figure 1. Vote splitting",
-        "Four iterations of PE-means on 200 rows in four clusters, without noise (epsilon infinite), T = 4, gamma = "
-        "0.05. Selecting the candidates with the most votes loses whole clusters once several candidates share "
-        "their votes; weighted k-means of the population keeps all four.",
+        "Four iterations of PE-means on 200 rows in four clusters, without noise (epsilon infinite), T = "
+        "4, gamma = 0.05. Selecting the candidates with the most votes loses whole clusters once several "
+        "candidates share their votes; weighted k-means of the population keeps all four.",
         "vote-splitting",
         vote_splitting,
     ),
     Plate(
         "figure2-iterations",
         "Figure 2. Numbers of iterations T and of variations L",
-        "At epsilon 1. Left and middle: the three best settings of each data set against its number of dimensions d "
-        "and of rows n, with a LOWESS line (orange) and the paper's rule (black, dashed). Right: the loss of the rule "
-        "against that of the best setting; the line is y = x. The best setting is chosen and judged on the same "
-        "runs, which favors it.",
+        "At epsilon 1. Left and middle: the three best settings of each data set against its number of "
+        "dimensions d and of rows n, with a LOWESS line (orange) and the paper's rule (black, dashed). "
+        "Right: the loss of the rule against that of the best setting; the line is y = x. The best setting "
+        "is chosen and judged on the same runs, which favors it.",
         "tune-iterations",
         iterations_figure,
     ),
     Plate(
         "figure3-variation",
         "Figure 3. The variation's scale gamma and Levy index beta",
-        "At epsilon 1. Left: mean increase of the loss over each data set's best setting, in percent; the default is "
-        "framed. Right: the loss of the default against that of the best setting; the line is y = x.",
+        "At epsilon 1. Left: mean increase of the loss over each data set's best setting, in percent; the "
+        "default is framed. Right: the loss of the default against that of the best setting; the line is y "
+        "= x.",
         "tune-variation",
         variation_figure,
     ),
     Plate(
         "figure4-areas",
         "Figure 4. Table 1 at a glance",
-        "Each method's area under the loss curve over epsilon, as a multiple of non-private k-means' (dashed line). "
-        "Bars: 95 % confidence intervals of the mean. Hollow: the paper's figures over the paper's non-private.",
+        "Each method's area under the loss curve over epsilon, as a multiple of non-private k-means' "
+        "(dashed line). Bars: 95 % confidence intervals of the mean. Hollow: the paper's figures over the "
+        "paper's non-private.",
         "table1",
         areas,
     ),
@@ -289,16 +291,16 @@ PLATES = (
     Plate(
         "figure6-labels",
         "Figure 6. Label accuracy",
-        "Each center takes the majority label of its rows; the share of rows that are labeled right so. Bands: 95 % "
-        "confidence intervals of the mean.",
+        "Each center takes the majority label of its rows; the share of rows that are labeled right so. "
+        "Bands: 95 % confidence intervals of the mean.",
         "labels",
         labels,
     ),
     Plate(
         "figure7-scaling",
         "Figure 7. Loss against the number of clusters",
-        "At epsilon 1, on the two synthetic families. Balcan et al. is left out of the scale family, as in the "
-        "paper. Bands: 95 % confidence intervals of the mean.",
+        "At epsilon 1, on the two synthetic families. Balcan et al. is left out of the scale family, as in "
+        "the paper. Bands: 95 % confidence intervals of the mean.",
         "scaling",
         scaling,
     ),

@@ -64,7 +64,7 @@ class Forecast:
         return sum(count * self.seconds(cell) for cell, count in waiting) / jobs
 
     def _work(self, cell: Cell) -> float:
-        """Very roughly, multiplications: for Private Evolution rows times candidates times dimensions, T times."""
+        """Roughly, multiplications: for Private Evolution rows x candidates x dimensions x iterations."""
         dataset, method, _, epsilon = cell
         n, d, k = self._size_of(dataset)
         if method not in ("PEMeans", "HDPEMeans"):

@@ -65,8 +65,8 @@ class Home:
         except (OSError, http.client.HTTPException, ValueError) as error:
             reason = getattr(error, "reason", None) or error
             raise DataError(
-                f"data set {name!r} can't be fetched from {self.url} ({reason}); try again with a network, or set "
-                f"{FOLDER_VARIABLE} to a folder that holds {name}.npz"
+                f"data set {name!r} can't be fetched from {self.url} ({reason}); try again with a network, "
+                f"or set {FOLDER_VARIABLE} to a folder that holds {name}.npz"
             ) from None
         return Path(path)
 
@@ -79,8 +79,8 @@ def cache_folder() -> Path:
 def go_on(url: str, output_file: str, owner: Any) -> None:
     """A downloader for pooch that asks for the missing rest of a file only.
 
-    What has arrived stays beside the cached files as ``<file>.part``. The numbers read from the whole file are
-    checked by the caller, so that a file that changed in between does not go unnoticed.
+    What has arrived stays beside the cached files as ``<file>.part``. The numbers read from the whole file
+    are checked later, so that a file that changed in between does not go unnoticed.
     """
     part = cache_folder() / f"{url.rstrip('/').rpartition('/')[2]}.part"
     have = part.stat().st_size if part.exists() else 0

@@ -15,7 +15,7 @@ from pemeans.bench.datasets import Points
 from pemeans.domain import Domain
 from pemeans.errors import ParameterError
 
-HOMES = ("pemeans.estimators", "pemeans.baselines")
+HOMES = ("pemeans.estimators", "pemeans.baselines.nonprivate")
 """Modules in which estimators are looked for."""
 
 
@@ -49,7 +49,7 @@ class Method:
     above : int
         Used on data of more dimensions than this only.
     box : bool
-        Whether it is told the box of half-width max \\|x_ij\\| instead of the unit ball.
+        Whether it is told the largest coordinate of all rows, as half the width of a box.
     """
 
     name: str
@@ -71,10 +71,6 @@ class Method:
         return self._find() is not None
 
     def _find(self) -> Any:
-        if not self.private:
-            from sklearn.cluster import KMeans
-
-            return KMeans
         for module in HOMES:
             try:
                 return getattr(importlib.import_module(module), self.estimator)
@@ -83,18 +79,19 @@ class Method:
         return None
 
     def make(self, points: Points, epsilon: float, seed: int, parameters: Mapping[str, Any]) -> Any:
-        """An estimator for normalized data, set up by the paper's protocol: the same bounds for all, one thread."""
+        """An estimator for normalized data, by the paper's protocol: the same bounds for all; one thread."""
         found = self._find()
         if found is None:
             raise ParameterError(f"method {self.name!r} is not part of this version of pemeans; leave it out")
         chosen = {**self.parameters, **parameters}
         if not self.private:
-            return found(n_clusters=points.k, n_init=1, random_state=seed, **chosen)
-        half = float(np.abs(points.X).max())
+            return found(n_clusters=points.k, random_state=seed, **chosen)
+        if self.box:
+            chosen["box"] = float(np.abs(points.X).max())
         return found(
             n_clusters=points.k,
             epsilon=epsilon,
-            domain=Domain.box(-half, half) if self.box else Domain.ball(1.0),
+            domain=Domain.ball(1.0),
             random_state=seed,
             n_jobs=1,
             **chosen,
@@ -102,17 +99,23 @@ class Method:
 
 
 ALL_METHODS: tuple[Method, ...] = (
-    Method("NonPrivateKMeans", "Non-private", Role.REFERENCE, "KMeans", paper="nonprivate"),
+    Method("NonPrivateKMeans", "Non-private", Role.REFERENCE, "NonPrivateKMeans", paper="nonprivate"),
     Method("PEMeans", "PE-means", Role.EVOLUTION, "PEMeans", paper="pe_means"),
     Method("HDPEMeans", "HDPE-means", Role.EVOLUTION, "HDPEMeans", paper="hdpe_means", above=16),
     Method("DPKMeans", "DPKMeans", Role.RECOMMENDED, "DPKMeans"),
     Method("LSHKMeans", "Google-LSH", Role.BASELINE, "LSHKMeans", paper="google_lsh"),
-    Method("FastLloyd", "FastLloyd", Role.BASELINE, "FastLloyd"),
+    Method("FastLloyd", "FastLloyd", Role.BASELINE, "FastLloyd", box=True),
     Method(
-        "FastLloyd6", "FastLloyd, T=6", Role.BASELINE, "FastLloyd", {"n_iterations": 6}, paper="fastlloyd"
+        "FastLloyd6",
+        "FastLloyd, T=6",
+        Role.BASELINE,
+        "FastLloyd",
+        {"n_iterations": 6},
+        paper="fastlloyd",
+        box=True,
     ),
     Method("DPLloyd", "DP-Lloyd", Role.BASELINE, "DPLloyd", paper="dp_lib", box=True),
-    Method("BalcanKMeans", "Balcan et al.", Role.BASELINE, "BalcanKMeans", paper="icml17"),
+    Method("BalcanKMeans", "Balcan et al.", Role.BASELINE, "BalcanKMeans", paper="icml17", box=True),
 )
 METHODS: dict[str, Method] = {method.name: method for method in ALL_METHODS}
 REFERENCE = ALL_METHODS[0].name

@@ -28,36 +28,42 @@ p, li { max-width: 52rem; }
 nav a { margin-right: 1.1rem; }
 a { color: #0b5cad; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .82rem; font-variant-numeric: tabular-nums; }
-th, td { padding: .28rem .55rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
+table { border-collapse: separate; border-spacing: 0; font-size: .78rem; font-variant-numeric: tabular-nums; }
+th, td { padding: .25rem .45rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
          white-space: nowrap; }
 th { font-weight: 600; white-space: normal; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 table.text td, table.text th { text-align: left; white-space: normal; }
 table.results thead th { position: sticky; top: 0; background: #fff; }
 td.best { background: var(--best); }
+table.results td:first-child, table.results th:first-child { position: sticky; left: 0; background: #fff; }
 tfoot td { color: var(--soft); }
+tfoot td:first-child { white-space: normal; min-width: 9.5rem; }
 .paper { display: block; color: var(--soft); font-size: .74rem; }
 figure { margin: 1.6rem 0 2.2rem; }
 figure img { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: 4px; }
 figcaption { color: var(--soft); font-size: .9rem; max-width: 52rem; margin-top: .4rem; }
-.warning { background: #fff6e0; border: 1px solid #e8cf8f; border-radius: 4px; padding: .7rem 1rem; max-width: 52rem; }
+.warning { background: #fff6e0; border: 1px solid #e8cf8f; border-radius: 4px; padding: .7rem 1rem;
+           max-width: 52rem; }
 """
 PROTOCOL = (
-    "Every data set is centered by its mean and divided by its largest norm; this uses the private rows, and is the "
-    "same advantage for every method. The radius is 1; methods that want a box are told the exact largest "
-    "coordinate.",
-    "delta = n<sup>-1.1</sup>; epsilon is 0.25, 0.5, 1, 2 and 4. DP-Lloyd and Balcan et al. keep pure epsilon-"
-    "differential privacy, without a delta.",
-    "The loss is the mean squared distance of the rows to the nearest center. It is computed by the benchmark from "
-    "the centers, not by the methods. The area under the loss over epsilon is taken by the trapezoidal rule, repeat "
-    "by repeat; a constant loss c gives 3.75 c. Non-private is scikit-learn's KMeans with one start.",
-    "Intervals are 95 % confidence intervals of the mean over repeats (Student's t). Seeds follow from data set, "
-    "method, epsilon and number of the repeat. A seeded run is not private: seeds are for studies.",
-    "An improvement is 1 - (best of ours) / (best of the baselines), data set by data set, from the mean areas. With "
-    "two methods the smaller of two means is taken, as in the paper, which favors whoever has more methods.",
-    "A star marks data that are not the paper's own numbers; gray figures in the table are the paper's, which "
-    "rounds to four decimals.",
+    "Every data set is centered by its mean and divided by its largest norm; this uses the private rows, "
+    "and is the same advantage for every method. The radius is 1; methods that want a box are told the "
+    "exact largest coordinate.",
+    "delta = n<sup>-1.1</sup>; epsilon is 0.25, 0.5, 1, 2 and 4. DP-Lloyd and Balcan et al. keep pure "
+    "epsilon-differential privacy, without a delta.",
+    "The loss is the mean squared distance of the rows to the nearest center. It is computed by the "
+    "benchmark from the centers, not by the methods. The area under the loss over epsilon is taken by the "
+    "trapezoidal rule, repeat by repeat; a constant loss c gives 3.75 c. Non-private is scikit-learn's "
+    "KMeans with one start.",
+    "Intervals are 95 % confidence intervals of the mean over repeats (Student's t). Seeds follow from "
+    "data set, method, epsilon and number of the repeat. A seeded run is not private: seeds are for "
+    "studies.",
+    "An improvement is 1 - (best of ours) / (best of the baselines), data set by data set, from the mean "
+    "areas. With two methods the smaller of two means is taken, as in the paper, which favors whoever has "
+    "more methods.",
+    "A star marks data that are not the paper's own numbers; gray figures in the table are the paper's, "
+    "which rounds to four decimals.",
 )
 
 
@@ -90,8 +96,7 @@ def page(results: Results, table: Table1, drawn: Sequence[Drawn], without: Seque
 def _summary(results: Results, table: Table1) -> str:
     finished = len(results.records) - len(results.failed)
     lines = [f"{finished:,} runs of {len(_methods(results))} methods on {len(results.datasets)} data sets."]
-    for summary in table.summaries:
-        lines.append(_in_words(table, summary))
+    lines += [_in_words(table, summary) for summary in table.summaries]
     text = "".join(f"<p>{line}</p>\n" for line in lines)
     return text + _unfinished(results, table)
 
@@ -99,7 +104,7 @@ def _summary(results: Results, table: Table1) -> str:
 def _in_words(table: Table1, summary: Summary) -> str:
     """A summary row of the table as a sentence."""
     parts = [
-        f"{escape(c.title)} {percent(summary.improvements[c.name])}"
+        f"{escape(c.words)} {percent(summary.improvements[c.name])}"
         for c in table.comparisons
         if not isnan(summary.improvements[c.name])
     ]
@@ -113,9 +118,7 @@ def _in_words(table: Table1, summary: Summary) -> str:
     if parts:
         words += f"Mean improvement over the best baseline: {'; '.join(parts)}. "
     if ratios:
-        words += (
-            f"Area as a multiple of the non-private one (geometric mean): {escape(', '.join(ratios))}."
-        )
+        words += f"Area as a multiple of the non-private one (geometric mean): {escape(', '.join(ratios))}."
     return words
 
 
@@ -135,7 +138,9 @@ def _unfinished(results: Results, table: Table1) -> str:
             f"The runs are of {len(sources)} different versions of the source; make them anew with one."
         )
     if results.failed:
-        remarks.append(f"{len(results.failed):,} runs failed; they are listed below and not part of any mean.")
+        remarks.append(
+            f"{len(results.failed):,} runs failed; they are listed below and not part of any mean."
+        )
     return f'<div class="warning">{" ".join(remarks)}</div>\n' if remarks else ""
 
 
@@ -143,8 +148,8 @@ def _table(table: Table1) -> str:
     if not table.rows:
         return "<p>No data set has results at all five budgets yet; run the suite table1.</p>\n"
     return (
-        "<p>Area under the loss over epsilon: mean ± half width of the 95 % interval; the best private method of each "
-        "row is marked; the paper's figure is gray. A star: not the paper's own data.</p>\n"
+        "<p>Area under the loss over epsilon: mean ± half width of the 95 % interval; the best private "
+        "method of each row is marked; the paper's figure is gray. A star: not the paper's own data.</p>\n"
         f'<div class="wide">{as_html(table)}</div>\n'
     )
 
@@ -198,7 +203,7 @@ def _runs(results: Results) -> str:
             ]
         )
     head = ["Method", "runs", "repeats of a setting", "mean s", "longest s", "all min", "peak memory MiB"]
-    remark = "<p>Times are of the fit alone, in one thread; memory is that of the whole process at its highest.</p>\n"
+    remark = "<p>Times are of the fit alone, in one thread; memory is that of the whole process.</p>\n"
     return remark + _plain_table(head, lines)
 
 
@@ -210,7 +215,9 @@ def _failures(results: Results) -> str:
         [o.run.method, o.run.dataset, f"{o.run.epsilon:g}", str(o.run.repeat), (o.error or "")[:200]]
         for o in shown
     ]
-    more = f"<p>and {len(results.failed) - len(shown):,} more.</p>\n" if len(results.failed) > len(shown) else ""
+    more = (
+        f"<p>and {len(results.failed) - len(shown):,} more.</p>\n" if len(results.failed) > len(shown) else ""
+    )
     head = ["Failed: method", "data set", "epsilon", "repeat", "error"]
     return _plain_table(head, lines, text=True) + more
 
@@ -246,6 +253,10 @@ def _machine(results: Results) -> str:
 
 def _plain_table(head: Sequence[str], lines: Sequence[Sequence[str]], text: bool = False) -> str:
     row = "".join(f"<th>{escape(title)}</th>" for title in head)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>\n" for line in lines)
+    body = "".join(
+        "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>\n" for line in lines
+    )
     kind = ' class="text"' if text else ""
-    return f'<div class="wide"><table{kind}><thead><tr>{row}</tr></thead><tbody>\n{body}</tbody></table></div>\n'
+    return (
+        f'<div class="wide"><table{kind}><thead><tr>{row}</tr></thead><tbody>\n{body}</tbody></table></div>\n'
+    )

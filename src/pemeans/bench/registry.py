@@ -35,7 +35,8 @@ FASTLLOYD_ARCHIVE = "https://zenodo.org/records/15615521"
 
 CC_BY = "CC BY 4.0"
 CITE = (
-    'none stated; cite P. Fränti and S. Sieranoja, "K-means properties on six clustering benchmark datasets", '
+    'none stated; cite P. Fränti and S. Sieranoja, "K-means properties on six clustering benchmark '
+    'datasets", '
     "Applied Intelligence 48 (2018)"
 )
 MADE = "generated; no license needed"
@@ -45,8 +46,8 @@ MADE = "generated; no license needed"
 class Dataset:
     """One data set.
 
-    ``checksum`` and ``labels_checksum`` are the SHA-256 of the rows as little-endian float64 and of the labels as
-    little-endian int64, both in C order; None where nothing is known beforehand.
+    ``checksum`` and ``labels_checksum`` are the SHA-256 of the rows as little-endian float64 and of the
+    labels as little-endian int64, both in C order; None where nothing is known beforehand.
     """
 
     name: str
@@ -89,8 +90,8 @@ def make_blobs(k: int, d: int, n: int = BLOB_ROWS, seed: int = BLOB_SEED) -> Tab
 
 
 MNIST_NOTE = (
-    "Not the authors' features: theirs come from an unseeded training run. The non-private loss depends a lot "
-    "on the draw, so compare ratios to it, not losses."
+    "Not the authors' features: theirs come from an unseeded training run. The non-private loss depends a "
+    "lot on the draw, so compare ratios to it, not losses."
 )
 MNIST_SOURCE = (
     "MNIST (Y. LeCun, C. Cortes, C. Burges), train then test: features of the last hidden layer of a LeNet-5 "
@@ -98,15 +99,15 @@ MNIST_SOURCE = (
 )
 MNIST_LICENSE = "CC BY-SA 3.0, as usually stated for MNIST"
 SCALE_NOTE = (
-    "Not the authors' draw, but one from the same generator and settings, the one of eight whose non-private "
-    f"loss is nearest to the paper's. The authors' own is in scale_datasets.tar.xz at {FASTLLOYD_ARCHIVE} (2.2 GB). "
-    "A name like scale_16_4_seed1 makes a fresh draw anywhere."
+    "Not the authors' draw, but one from the same generator and settings, the one of eight whose "
+    "non-private loss is nearest to the paper's. The authors' own is in scale_datasets.tar.xz at "
+    f"{FASTLLOYD_ARCHIVE} (2.2 GB). A name like scale_16_4_seed1 makes a fresh draw anywhere."
 )
 
 SOURCES: dict[str, tuple[str, str, str]] = {
     "birch2": (
-        "BIRCH (T. Zhang, R. Ramakrishnan, M. Livny, 1997), from the SIPU collection: the random sample of 25,000 "
-        "rows that the authors of FastLloyd publish",
+        "BIRCH (T. Zhang, R. Ramakrishnan, M. Livny, 1997), from the SIPU collection: the random sample of "
+        "25,000 rows that the authors of FastLloyd publish",
         CITE,
         "The published sample has no labels; those of a local file are the full set's own, by coordinates.",
     ),
@@ -120,7 +121,8 @@ SOURCES: dict[str, tuple[str, str, str]] = {
     "mnist_seed5": (MNIST_SOURCE.format(seed=5), MNIST_LICENSE, MNIST_NOTE),
     "letter": ("UCI Letter Recognition (D. Slate)", CC_BY, ""),
     "gas": (
-        "UCI Gas Turbine CO and NOx Emission (H. Kaya, P. Tüfekci, E. Uzun), the year and the 11 measured columns",
+        "UCI Gas Turbine CO and NOx Emission (H. Kaya, P. Tüfekci, E. Uzun), the year and the 11 measured "
+        "columns",
         CC_BY,
         "",
     ),

@@ -6,13 +6,14 @@ import csv
 import io
 from collections.abc import Callable
 from html import escape
-from math import isnan
+from math import floor, isnan, log10
 
+from pemeans.bench.analysis import Estimate
 from pemeans.bench.tables import PAPER_IMPROVEMENT, Cell, Row, Summary, Table1
 
 DECIMALS = 4
 """As in the paper; small numbers get more."""
-NONE = "–"
+NONE, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 PAPER_TITLE = "Paper's improvement"
 RATIO_TITLE = "Geometric mean over non-private"
 MEAN_TITLE = "Mean improvement"
@@ -26,9 +27,24 @@ def number(value: float) -> str:
     >>> number(0.28941), number(0.0003127)
     ('0.2894', '0.000313')
     """
-    if isnan(value):
-        return NONE
-    return f"{value:.{DECIMALS}f}" if value >= 0.01 else f"{value:.3g}" if value >= 1e-4 else f"{value:.2e}"
+    return NONE if isnan(value) else f"{value:.{_decimals(value)}f}"
+
+
+def plus_minus(found: Estimate) -> str:
+    """A mean and the half width of its interval, to the same decimals.
+
+    Examples
+    --------
+    >>> plus_minus(Estimate(mean=0.000101, half=2.6e-6, repeats=20))
+    '0.000101 ± 0.000003'
+    """
+    decimals = _decimals(found.mean)
+    return f"{found.mean:.{decimals}f}" + ("" if isnan(found.half) else f" ± {found.half:.{decimals}f}")
+
+
+def _decimals(value: float) -> int:
+    """Four, or as many as show three digits."""
+    return DECIMALS if value >= 0.01 or value <= 0 else 2 - floor(log10(value))
 
 
 def percent(share: float) -> str:
@@ -37,7 +53,7 @@ def percent(share: float) -> str:
 
 
 def as_csv(table: Table1) -> str:
-    """Every number in full: means, half widths of the confidence intervals, repeats, and the paper's figures."""
+    """Every number in full: means, half widths of the intervals, repeats, and the paper's figures."""
     head = ["dataset", "n", "d", "k", "same_data_as_paper"]
     for method in table.methods:
         head += [method.name, f"{method.name}_ci95", f"{method.name}_repeats", f"{method.name}_paper"]
@@ -60,7 +76,7 @@ def as_markdown(table: Table1) -> str:
     """Mean ± half width of the interval, best in bold, the paper's figure in brackets."""
 
     def cell(value: Cell, best: bool) -> str:
-        ours = "" if value.ours is None else _plus_minus(value)
+        ours = "" if value.ours is None else plus_minus(value.ours)
         ours = f"**{ours}**" if best and ours else ours
         return " ".join(part for part in (ours, _bracketed(value)) if part) or NONE
 
@@ -73,7 +89,7 @@ def as_html(table: Table1) -> str:
     """A table element with classes for a style sheet."""
 
     def cell(value: Cell, best: bool) -> str:
-        shown = escape(_plus_minus(value)) if value.ours else NONE
+        shown = escape(plus_minus(value.ours)) if value.ours else NONE
         strong = f"<strong>{shown}</strong>" if best else shown
         paper = "" if value.paper is None else f'<span class="paper">{number(value.paper)}</span>'
         return strong + paper
@@ -97,7 +113,7 @@ def as_latex(table: Table1) -> str:
     """A tabular for the packages booktabs and xcolor."""
 
     def cell(value: Cell, best: bool) -> str:
-        ours = _latex(NONE if value.ours is None else _plus_minus(value))
+        ours = _latex(NONE if value.ours is None else plus_minus(value.ours))
         ours = rf"\textbf{{{ours}}}" if best and value.ours else ours
         paper = "" if value.paper is None else rf"\\{{\scriptsize\color{{gray}}{number(value.paper)}}}"
         return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{ours}{paper}\end{{tabular}}"
@@ -170,13 +186,7 @@ def _foot(table: Table1) -> list[list[str]]:
 
 
 def _ratios(table: Table1, summary: Summary, ratios: dict[str, float]) -> list[str]:
-    return ["" if isnan(r := ratios.get(m.name, float("nan"))) else f"× {r:.3f}" for m in table.methods]
-
-
-def _plus_minus(cell: Cell) -> str:
-    assert cell.ours is not None
-    half = "" if isnan(cell.ours.half) else f" ± {number(cell.ours.half) if cell.ours.half else '0'}"
-    return number(cell.ours.mean) + half
+    return ["" if isnan(r := ratios.get(m.name, float("nan"))) else f"{TIMES} {r:.3f}" for m in table.methods]
 
 
 def _bracketed(cell: Cell) -> str:
@@ -185,6 +195,6 @@ def _bracketed(cell: Cell) -> str:
 
 def _latex(text: str) -> str:
     """Plain text for LaTeX."""
-    for plain, written in (("%", r"\%"), ("_", r"\_"), ("±", r"$\pm$"), ("×", r"$\times$"), (NONE, "--")):
+    for plain, written in (("%", r"\%"), ("_", r"\_"), ("±", r"$\pm$"), (TIMES, r"$\times$"), (NONE, "--")):
         text = text.replace(plain, written)
     return text

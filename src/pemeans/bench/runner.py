@@ -43,8 +43,8 @@ class Summary:
 def run_suite(suite: Suite, path: Path, repeats: int, jobs: int, console: Console) -> Summary:
     """Do what is still to be done of a suite.
 
-    Runs are handed out by joblib: ``with joblib.parallel_config(backend=...)`` around this call lets Dask or Ray
-    take over.
+    Runs are handed out by joblib: ``with joblib.parallel_config(backend=...)`` around this call lets Dask or
+    Ray take over.
 
     Parameters
     ----------
@@ -87,21 +87,22 @@ def run_suite(suite: Suite, path: Path, repeats: int, jobs: int, console: Consol
 def in_order(runs: list[Run], forecast: Forecast) -> list[Run]:
     """One repeat of everything after the other, and within a repeat the long runs first.
 
-    So a suite that is stopped early has some results for everything, and no long run is left alone at the end.
+    So a suite that is stopped early has some results for everything, and no long run is left alone at the
+    end.
     """
     expected = {cell: forecast.seconds(cell) for cell in {run.cell for run in runs}}
     return sorted(runs, key=lambda run: (run.repeat, -expected[run.cell]))
 
 
 def _outcomes(runs: list[Run], jobs: int, watched: bool) -> Iterator[Outcome]:
-    """Outcomes in the order in which they are ready; one run a task, so that no finished run waits unsaved."""
+    """Outcomes as they are ready; one run a task, so that no finished run waits unsaved."""
     parallel = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1)
     try:
         yield from parallel(delayed(perform)(run, watched and run.repeat == 0) for run in runs)
     except TerminatedWorkerError:
         raise DataError(
-            "a worker process was killed, most likely for want of memory; what is done is kept: give the same "
-            "command with fewer --jobs to go on"
+            "a worker process was killed, most likely for want of memory; what is done is kept: give the "
+            "same command with fewer --jobs to go on"
         ) from None
 
 

@@ -158,7 +158,7 @@ def _processor() -> str:
 
 
 def reset_peak_memory() -> None:
-    """Start measuring anew, where the system can (Linux); else the peak is that of the whole process so far."""
+    """Start measuring anew, where the system can (Linux); else the peak is of the process so far."""
     try:
         Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
     except OSError:

@@ -3,9 +3,9 @@
 After W. Qiu and H. Joe, "Generation of random clusters with specified degree of separation" (Journal of
 Classification 23, 2006), which their R package clusterGeneration implements, with the settings of A. Diaa,
 T. Humphries and F. Kerschbaum ("FastLloyd", 2025): covariances with random axes and eigenvalues uniform on
-[1, 10]; centers on the corners of stacked regular simplexes; every cluster as far from its nearest neighbor as
-a separation index says that is uniform on [0.16, 0.26]; sizes in the ratio 1:2:...:k; up to 100 outliers. Our
-own code, written from the published description: the same distribution, not the same draws.
+[1, 10]; centers on the corners of stacked regular simplexes; every cluster as far from its nearest neighbor
+as a separation index says that is uniform on [0.16, 0.26]; sizes in the ratio 1:2:...:k; up to 100 outliers.
+Our own code, written from the published description: the same kind of data, not the same draws.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def make_clusters(k: int, d: int, separation: float, rng: np.random.Generator) -
 
 
 def stacked_simplexes(k: int, d: int) -> FloatArray:
-    """k corners of regular simplexes of edge 1 in d dimensions, each simplex the one before, shifted by an edge.
+    """So many corners of regular simplexes of edge 1, each simplex the one before, shifted by an edge.
 
     Examples
     --------

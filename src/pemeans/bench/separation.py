@@ -1,10 +1,10 @@
 """How far apart two normal clusters are: the separation index of Qiu and Joe.
 
-W. Qiu and H. Joe, "Separation index and partial membership for clustering" (Computational Statistics and Data
-Analysis 50, 2006). Along a direction the index is the gap between the two clusters' outer quantiles over their
-whole span, ``J = (r - z) / (r + z)``, where z is the 97.5 % point of the normal distribution and r the distance
-of the centers over the sum of the standard deviations along that direction. The index of a pair is the largest
-over all directions.
+W. Qiu and H. Joe, "Separation index and partial membership for clustering" (Computational Statistics and
+Data Analysis 50, 2006). Along a direction the index is the gap between the two clusters' outer quantiles over
+their whole span, ``J = (r - z) / (r + z)``, where z is the 97.5 % point of the normal distribution and r the
+distance of the centers over the sum of the standard deviations along that direction. The index of a pair is
+the largest over all directions.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ from pemeans.kernels.grid import FloatArray
 SPAN = 2 / 3
 ROBUST_STEPS = 3
 LEAST_SPREAD = 1e-5
-"""Of the squared range of x: below it a line would follow the noise of points that are all but at one place."""
+"""Of the squared range of x: below it a line would follow the noise of points at all but one place."""
 
 
 def lowess(x: FloatArray, y: FloatArray, span: float = SPAN) -> FloatArray:

@@ -60,8 +60,8 @@ class Record:
 class Store:
     """The results file of one or more suites.
 
-    A run is known by data set, method, parameters, epsilon and repeat, whatever suite it is part of: suites that
-    share runs share results.
+    A run is known by data set, method, parameters, epsilon and repeat, whatever suite it is part of: suites
+    that share runs share results.
 
     Parameters
     ----------
@@ -72,8 +72,8 @@ class Store:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            # Every row is a transaction of its own. In WAL mode a killed process loses what it did not commit,
-            # and nothing else; only a power cut may also take the last few rows.
+            # Every row is a transaction of its own. In WAL mode a killed process loses what it did not
+            # commit, and nothing else; only a power cut may also take the last few rows.
             self._db = sqlite3.connect(path, isolation_level=None, timeout=60)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
@@ -97,8 +97,8 @@ class Store:
         run = outcome.run
         values = (
             suite, run.dataset, run.method, run.parameters, run.epsilon, run.repeat, run.seed, outcome.loss,
-            outcome.accuracy, outcome.seconds, outcome.peak_memory, outcome.trace, outcome.error, outcome.finished,
-            self._environment(outcome.environment),
+            outcome.accuracy, outcome.seconds, outcome.peak_memory, outcome.trace, outcome.error,
+            outcome.finished, self._environment(outcome.environment),
         )  # fmt: skip
         marks = ", ".join("?" * len(values))
         self._db.execute(

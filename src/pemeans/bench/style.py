@@ -37,7 +37,7 @@ LOOKS: dict[str, Look] = {
     "DPLloyd": Look("#E69F00", "v"),
     "BalcanKMeans": Look("#7F7F7F", "X"),
 }
-SETTINGS = {
+SETTINGS: Any = {
     "font.size": 9,
     "axes.spines.top": False,
     "axes.spines.right": False,

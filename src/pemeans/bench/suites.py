@@ -94,7 +94,7 @@ def _settings(part: Part, method: Method) -> Iterator[tuple[Parameters, float]]:
 def _population_fits(size: Size, parameters: Parameters) -> bool:
     """Not more candidates than rows, nor than the public cap."""
     n, _, k = size
-    return k * (parameters.get("n_variations", 0) + 1) <= min(n, MOST_CANDIDATES)
+    return k * (int(parameters.get("n_variations", 0)) + 1) <= min(n, MOST_CANDIDATES)
 
 
 def _variation(scale: float, index: float) -> Parameters:

@@ -47,6 +47,7 @@ class Comparison:
 
     name: str
     title: str
+    words: str
     ours: tuple[str, ...]
     theirs: tuple[str, ...]
 
@@ -57,16 +58,20 @@ COMPARISONS = (
     Comparison(
         "as_in_paper",
         "PE improvement, FastLloyd with T=6",
+        "PE-means or HDPE-means against baselines with FastLloyd at six iterations, as in the paper",
         EVOLUTION,
         tuple(name for name in BASELINES if name != OWN_FASTLLOYD),
     ),
     Comparison(
         "own_rule",
         "PE improvement, FastLloyd by its own rule",
+        "PE-means or HDPE-means against baselines with FastLloyd by its authors' rule",
         EVOLUTION,
         tuple(name for name in BASELINES if name != PAPER_FASTLLOYD),
     ),
-    Comparison("dpkmeans", "DPKMeans improvement", ("DPKMeans",), BASELINES),
+    Comparison(
+        "dpkmeans", "DPKMeans improvement", "DPKMeans against all baselines", ("DPKMeans",), BASELINES
+    ),
 )
 """The paper's improvement column, the same with a fair FastLloyd, and that of DPKMeans over all baselines."""
 PAPER_IMPROVEMENT = "paper"

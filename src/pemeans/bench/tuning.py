@@ -92,7 +92,7 @@ def iterations_figure(results: Results) -> Figure | None:
         panel.legend(frameon=False, loc="upper left")
     big = axes[0][2]
     axes[1][2].remove()
-    big.set_subplotspec(big.get_gridspec()[:, 2])  # type: ignore[union-attr,index]
+    big.set_subplotspec(big.get_gridspec()[:, 2])  # type: ignore[index]
     _default_against_best(big, found, "the paper's rule")
     return figure
 

@@ -11,7 +11,15 @@ from textwrap import fill
 from typing import Any
 
 from pemeans.errors import BudgetError, ParameterError
-from pemeans.privacy.accounting import Event, PureEvent, composed_epsilon, mu_of, sigma_for, smallest_scale
+from pemeans.privacy.accounting import (
+    Event,
+    PureEvent,
+    composed_epsilon,
+    mu_of,
+    mu_of_event,
+    sigma_for,
+    smallest_scale,
+)
 from pemeans.privacy.noise import MAX_SCALE
 
 DELTA_FOR_SAMPLING = 2.0**-20
@@ -227,6 +235,7 @@ class Ledger:
             epsilon is infinite.
         """
         self._check_share(name, share)
+        _check_sensitivity(statistic, sensitivity)
         if self.mu == 0:
             raise BudgetError(f"delta=0 can't pay for the Gaussian noise of {name!r}; grant a delta above 0")
         sigma = SLACK * sigma_for(self.mu * math.sqrt(share) / sensitivity) if math.isfinite(self.mu) else 0.0
@@ -246,6 +255,7 @@ class Ledger:
             The scale of the noise, Laplace or geometric; 0 where epsilon is infinite.
         """
         self._check_share(name, share)
+        _check_sensitivity(statistic, sensitivity)
         if self.delta > 0:
             raise BudgetError(
                 f"delta={self.delta:g} is above 0, so {name!r} can't have a share of epsilon; "
@@ -272,8 +282,11 @@ class Ledger:
             return self._record(Release(name, statistic, sensitivity, 0.0, 0.0, law))
         if self.delta == 0:
             raise BudgetError(f"delta=0 makes {name!r} pure; charge for a share of epsilon, or grant a delta")
-        share = (multiplier * self.mu) ** -2
-        release = Release(name, statistic, sensitivity, multiplier * sensitivity, share, law)
+        _check_sensitivity(statistic, sensitivity)
+        sigma = multiplier * sensitivity
+        # Of a Gaussian release the whole cost, so that later shares can rely on what is left.
+        mu = mu_of_event(Event(sigma, sensitivity)) if law == GAUSSIAN else 1 / multiplier
+        release = Release(name, statistic, sensitivity, sigma, (mu / self.mu) ** 2, law)
         self._check_epsilon(release)
         return self._record(release)
 
@@ -313,6 +326,12 @@ class Ledger:
             )
         self.releases.append(release)
         return release.sigma
+
+
+def _check_sensitivity(statistic: str, sensitivity: int) -> None:
+    """Integers that a row can move at all move by 1 or more; without noise nothing is released."""
+    if not sensitivity >= 1:
+        raise ParameterError(f"sensitivity={sensitivity!r} of {statistic} is not a whole number from 1 up")
 
 
 def _runs(releases: Sequence[Release]) -> Iterator[list[Release]]:
