@@ -262,7 +262,7 @@ class Ledger:
                 "grant a delta of 0, or charge for its noise"
             )
         # Once for shares that overshoot, once for the quotient that the receipt takes again.
-        scale = SLACK * SLACK * sensitivity / (share * self.epsilon)
+        scale = SLACK * SLACK * sensitivity / share / self.epsilon
         return self._record(Release(name, statistic, sensitivity, scale, share, law))
 
     def charge_noise(
