@@ -329,6 +329,7 @@ def test_the_model_holds_released_values_only(method: type[PEMeans | HDPEMeans],
         "sensitivity",
         "sigma",
         "share",
+        "law",
         "epsilon_so_far",
     }
 

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from pemeans import Domain, HDPEMeans, ModelFileError, PEMeans, load
+from pemeans import Domain, DPKMeans, HDPEMeans, ModelFileError, PEMeans, load
 from pemeans.model import FORMAT, VERSION, _checksum
 
 RNG = np.random.default_rng(11)
@@ -25,6 +25,7 @@ CASES: dict[str, Any] = {
     "ball": HDPEMeans(domain=Domain.ball(2, 0.1), delta=1e-7, selection="top-k").set_params(
         n_clusters=np.uint8(3)
     ),
+    "recommended": DPKMeans(3, domain=Domain.box(-3, 3), epsilon=0.5),
     "no noise": PEMeans(3, domain=Domain.box(-3, 3), epsilon=math.inf),
     "seeded": PEMeans(3, domain=Domain.box(-3, 3), random_state=SEED, n_iterations=2, n_variations=7),
 }

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from pemeans import Domain, DomainError, HDPEMeans, ParameterError, PEMeans
+from pemeans.estimators import METHODS
 from pemeans.parameters import OPTIONAL, RULES, check_parameters, check_size
 
 GOOD = PEMeans(domain=Domain.box(0, 1)).get_params()
@@ -84,11 +85,13 @@ def test_no_domain_is_refused_with_what_to_pass_and_why() -> None:
         check_parameters(PEMeans().get_params())
 
 
-@pytest.mark.parametrize("estimator", [PEMeans(), HDPEMeans()])
-def test_every_parameter_has_a_rule(estimator: Any) -> None:
-    assert set(estimator.get_params()) == set(RULES)
-    unset = {name for name, value in estimator.get_params().items() if value is None}
-    assert unset == {*OPTIONAL, "domain"}
+@pytest.mark.parametrize("method", METHODS.values())
+def test_every_parameter_has_a_rule(method: Any) -> None:
+    parameters = method().get_params()
+    assert parameters.keys() <= RULES.keys()
+    unset = {name for name, value in parameters.items() if value is None}
+    assert unset == {*OPTIONAL, "domain"} & parameters.keys()
+    check_parameters(parameters | {"domain": Domain.box(0, 1)})
 
 
 @pytest.mark.parametrize(

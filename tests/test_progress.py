@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from pemeans import Domain, HDPEMeans, PEMeans, Progress
+from pemeans import Domain, DPKMeans, HDPEMeans, PEMeans, Progress
 from pemeans.evolution.loop import Iteration
 
 RNG = np.random.default_rng(3)
@@ -44,6 +44,14 @@ def test_a_projection_has_no_centers_to_show() -> None:
     seen: list[Progress] = []
     fitted(seen.append, RNG.random((300, 20)), HDPEMeans)
     assert [(step.iteration, step.cluster_centers) for step in seen] == [(i, None) for i in range(1, 5)]
+
+
+def test_the_refinement_has_centers_to_show() -> None:
+    seen: list[Progress] = []
+    model = DPKMeans(3, domain=Domain.box(0, 1), random_state=1, progress=seen.append).fit(X)
+    assert [step.iteration for step in seen] == list(range(1, seen[0].n_iterations + 1))
+    assert seen[0].cluster_centers is None
+    assert np.array_equal(seen[-1].cluster_centers, model.cluster_centers_)  # type: ignore[arg-type]
 
 
 def test_only_released_values_are_told(monkeypatch: pytest.MonkeyPatch) -> None:

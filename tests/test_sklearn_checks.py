@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pemeans import HDPEMeans, PEMeans
+from pemeans import DPKMeans, HDPEMeans, PEMeans
 
 pytestmark = pytest.mark.filterwarnings("ignore::pemeans.errors.PrivacyLeakWarning")
 
@@ -16,18 +16,13 @@ EXPECTED = {
     "What else it asks for is tested in test_estimators.py",
 }
 # The checks give no domain and compare refits. Few rounds of few candidates keep them quick.
-SMALL: dict[str, Any] = {
-    "domain": "from-data",
-    "random_state": 0,
-    "n_clusters": 3,
-    "n_iterations": 2,
-    "n_variations": 4,
-    "n_jobs": 1,
-}
+SMALL: dict[str, Any] = {"domain": "from-data", "random_state": 0, "n_clusters": 3, "n_jobs": 1}
+BRIEF: dict[str, Any] = {"n_iterations": 2, "n_variations": 4}
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [PEMeans(**SMALL), HDPEMeans(**SMALL)], expected_failed_checks=lambda estimator: EXPECTED
+    [PEMeans(**SMALL, **BRIEF), HDPEMeans(**SMALL, **BRIEF), DPKMeans(**SMALL)],
+    expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_passes_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:
     check(estimator)

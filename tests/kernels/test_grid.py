@@ -84,6 +84,14 @@ def test_the_edge_of_the_ball_is_exact(d: int) -> None:
         assert squared_length(pulled) <= GRID_UNIT**2
 
 
+@pytest.mark.parametrize("rest", [[1], [5], [1, 1, 1], [1] * 63, [0, 0, -3]])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_rows_a_hair_too_long_are_shortened(rest: list[int], sign: int) -> None:
+    """Their squared length is a few units above 2**44."""
+    (pulled,) = pull_into_ball(np.array([[sign * GRID_UNIT, *rest]], dtype=np.int32))
+    assert squared_length(pulled) <= GRID_UNIT**2
+
+
 def test_pulling_leaves_its_input_alone() -> None:
     grid = np.full((2, 2), GRID_UNIT, dtype=np.int32)
     pull_into_ball(grid)

@@ -11,7 +11,7 @@ from scipy import stats
 
 from pemeans.domain import Domain
 from pemeans.errors import BudgetError
-from pemeans.kernels.grid import GRID_UNIT, IntArray
+from pemeans.kernels.grid import GRID_UNIT, Frame, IntArray
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
@@ -127,6 +127,71 @@ def test_infinite_epsilon_gives_exact_answers_and_says_so() -> None:
         curator.release("votes", zeros(3), 0.6)
 
 
+@dataclass(frozen=True, eq=False)
+class AnyLaw(Constant):
+    """A question that every door takes."""
+
+    l1_sensitivity: int = 1
+    spread: int = 1
+
+
+DOORS: dict[str, tuple[float, float]] = {
+    "release": (1e-5, 0.6),
+    "release_pure": (0.0, 0.6),
+    "choose": (0.0, 0.6),
+    "release_gaussian": (1e-5, 5.0),
+    "release_laplace": (1e-5, 1.5),
+}
+"""Every way to an answer, with a delta, and what can be asked of it once but not twice."""
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_charges_first_and_shuts(door: str) -> None:
+    delta, price = DOORS[door]
+    rows = SpiedRows(broken=True)
+    curator, ledger = curator_of(rows, delta=delta)
+    question = AnyLaw(np.zeros(3, dtype=np.int64))
+    with pytest.raises(RuntimeError):
+        getattr(curator, door)("a name", question, price)
+    assert (rows.asked, len(ledger.releases)) == (1, 1)
+    with pytest.raises(BudgetError):
+        getattr(curator, door)("again", question, price)
+    assert (rows.asked, len(ledger.releases)) == (1, 1)
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_adds_fresh_noise(door: str) -> None:
+    delta, price = DOORS[door]
+    question = AnyLaw(np.zeros(2000, dtype=np.int64))
+    curators = [curator_of(SpiedRows(), seed=seed, delta=delta)[0] for seed in (0, 1)]
+    one, other = (getattr(curator, door)("a name", question, price) for curator in curators)
+    if door == "choose":
+        assert one != other
+    else:
+        assert (one.values != other.values).mean() > 0.5
+        assert (one.values != 0).mean() > 0.5
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_sees_the_rows_in_the_curators_frame(door: str) -> None:
+    domain = Domain.ball(1.0).bind(n_rows=1, n_features=1)
+    frame = Frame(np.array([GRID_UNIT // 2], dtype=np.int32), GRID_UNIT // 4)
+    seen = []
+
+    class Looking(AnyLaw):
+        def __call__(self, block: Block) -> IntArray:
+            seen.append(int(block.grid.item()))
+            return self.answer
+
+    delta, price = DOORS[door]
+    ledger = Ledger(1.0, delta)
+    rows = MemoryRows(np.array([[0.5]]), domain, 1)
+    curator = Curator(rows, domain, ledger, NoiseSampler(SeededBits(0), ledger.tail_bits))
+    getattr(curator.framed(frame), door)("a name", Looking(np.zeros(2, dtype=np.int64)), price)
+    assert seen == [0]
+    assert [release.statistic for release in curator.receipt("").releases] == ["Looking"]  # from one budget
+
+
 # --- the noise -------------------------------------------------------------------------------------
 
 
@@ -202,9 +267,8 @@ def test_the_curator_shows_public_facts_only() -> None:
     curator = Curator(rows, domain, Ledger(1.0, 1e-5), NoiseSampler(SystemBits()))
     assert (curator.n_rows, curator.n_features, curator.epsilon) == (3, 2, 1.0)
     public = {name for name in dir(curator) if not name.startswith("_")}
-    releases = {"release", "release_pure", "release_gaussian", "release_laplace", "choose"}
     facts = {"framed", "receipt", "n_rows", "n_features", "epsilon", "mu", "smallest_multiplier"}
-    assert public == releases | facts
+    assert public == facts | set(DOORS)
     for text in (repr(curator), str(curator), repr(rows), repr(curator.receipt("a ball"))):
         assert "123456" not in text
         assert "array" not in text

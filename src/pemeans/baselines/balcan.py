@@ -3,17 +3,19 @@
 Pure epsilon-DP: project to about log(n) / 2 dimensions, collect candidate centers from partitions into cubes,
 search among them by private swaps, take noisy means in the rows' own space and do three noisy Lloyd steps.
 
-The authors' MATLAB code is not private as it stands. The three repairs of the paper are in: the Lloyd steps' part
-of the budget, a sensitivity in the exponent of each choice, and Laplace noise for the L1 norm of a row. So are
-these:
+The authors' MATLAB code is not private as it stands. The three repairs of the paper are in: the Lloyd
+steps' part of the budget, a sensitivity in the exponent of each choice, and Laplace noise for the L1 norm
+of a row. So are these:
 
 - (a) Three partitions share the budget of candidates; there each took half of it. The account is for zeroing
   out one row, so that a partition costs one Laplace release a depth, and all of the budget is used.
 - (b) Every partition starts with the whole cube; there its width, a global, was never restored.
-- (c) Empty children of a cube get noise like all others; there they could not survive, which tells of emptiness.
+- (c) Empty children of a cube get noise like all others; there they could not survive, which tells of
+  emptiness.
 - (d) Means are of noisy sums and noisy counts; there counts were exact.
 - (e) Projected rows are pulled into the ball whose diameter the search takes for the largest distance.
-- (f) Choices are by noisy minimum on integers (`pemeans.privacy.choice`); there weights of ``exp`` overflowed.
+- (f) Choices are by noisy minimum on integers (`pemeans.privacy.choice`); there weights of ``exp``
+  overflowed.
 - (g) The radius is the public domain's; there it was widened to fit the rows.
 """
 
@@ -147,7 +149,7 @@ def noisy_means(
 def count_weight(d: int) -> float:
     """The budget of a count over that of a sum: ``(2 rho / d)^(2/3)``.
 
-    With budgets e and s the noise moves a center by ``2 d^2 / s^2 + 2 (2 rho)^2 / e^2`` in the mean square, in
-    units of radius over size, because a row of the ball has an L1 length of up to ``sqrt(d)``.
+    With budgets e and s the noise moves a center by ``2 d^2 / s^2 + 2 (2 rho)^2 / e^2`` in the mean square,
+    in units of radius over size, because a row of the ball has an L1 length of up to ``sqrt(d)``.
     """
     return float((2 * RHO / d) ** (2 / 3))

@@ -52,7 +52,7 @@ def fold(points: FloatArray, half: FloatArray) -> FloatArray:
 
 
 def on_grid(points: FloatArray) -> GridArray:
-    """Centers on the grid, also outside the ball; those very far out are pulled nearer, which suits all rows."""
+    """Centers on the grid, also outside the ball; very far ones are pulled nearer, which suits all rows."""
     length = np.linalg.norm(points, axis=1, keepdims=True)
     near = points * (FARTHEST / np.maximum(length, FARTHEST))
     return np.ascontiguousarray(np.rint(near * GRID_UNIT), dtype=np.int32)

@@ -6,8 +6,9 @@ right here, in comparison with version 0.6.6 of it:
 - Every cluster gets noise, an empty one too. There an exactly empty cluster is left alone, which tells that
   nobody is in it.
 - The model has no exact labels and no exact loss.
-- One adjacency for counts and sums: zeroing out one row moves a sum by half the width of the box at most. There
-  counts are noised for one row more or less, and sums for a row that changes, which is twice the noise.
+- One adjacency for counts and sums: zeroing out one row moves a sum by half the width of the box at most.
+  There counts are noised for one row more or less, and sums for a row that changes, which is twice the
+  noise.
 - The noise is exact and on the integers.
 - Plain Laplace noise, folded back into the box, stands for the bounded Laplace mechanism: it is never larger
   and looks the same once it is small. Folding uses released numbers only.

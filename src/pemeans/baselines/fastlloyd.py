@@ -3,10 +3,13 @@
 (epsilon, delta)-DP, the variant with one client and Gaussian noise. Put right here, in comparison with the
 authors' code as the paper ran it:
 
-- The noise of counts and sums is independent, and new in every run; there one seed made them the same numbers.
-- Residuals are relative to a center, so the sums' noise is for the trusted distance, or for the farthest that a
-  row of the unit ball can be from the centers if that is less. The paper's runs bounded it by the data alone.
-- Distances scale with the box of the data; there the box is [-1, 1] whatever the data, and so are all distances.
+- The noise of counts and sums is independent, and new in every run; there one seed made them the same
+  numbers.
+- Residuals are relative to a center, so the sums' noise is for the trusted distance, or for the farthest
+  that a row of the unit ball can be from the centers if that is less. The paper's runs bounded it by the
+  data alone.
+- Distances scale with the box of the data; there the box is [-1, 1] whatever the data, and so are all
+  distances.
 - The number of steps follows the authors' rule; the paper's runs always took six (``n_iterations=6``).
 - Exact integers, no fixed-point centers left by mistake.
 """

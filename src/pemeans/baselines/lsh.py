@@ -1,9 +1,10 @@
 """LSH clustering (Chang & Kamath 2021, Google): k-means of a private coreset from a tree of hash prefixes.
 
-(epsilon, delta)-DP. Signs of random projections give every row a code. A tree over the prefixes of the codes
-branches where noisy counts are large; the noisy mean of the rows in each leaf, weighted by its noisy count, is
-a point of the coreset. Put right here: exact noise on the integers in place of floating-point Gaussians from a
-global generator, no exact labels, no exact loss, and one privacy account of all releases together.
+(epsilon, delta)-DP. Signs of random projections give every row a code. A tree over the prefixes of the
+codes branches where noisy counts are large; the noisy mean of the rows in each leaf, weighted by its noisy
+count, is a point of the coreset. Put right here: exact noise on the integers in place of floating-point
+Gaussians from a global generator, no exact labels, no exact loss, and one privacy account of all releases
+together.
 
 By default the number of rows is public, as in the paper: then the root of the tree costs nothing.
 """
@@ -30,8 +31,6 @@ COUNT_NOISE = 20.0
 """The scale of the counts' noise, in multipliers of the sums' noise."""
 BRANCHING = 3
 """A node branches with three times the count that it needs to be kept."""
-STARTS = 10
-"""Starts of the final k-means; they cost no privacy."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +39,9 @@ class Settings:
 
     private_root: bool = False
     """Whether the number of rows is taken from a noisy count, as in Google's library."""
+    n_init: int = 10
+    """Starts of the final k-means, which cost no privacy: scikit-learn's default when the library was written.
+    The paper's figures are those of a single start, the default since."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,7 +82,7 @@ def lsh_kmeans(curator: Curator, n_clusters: int, settings: Settings, rng: np.ra
     )
     sums = curator.release_gaussian("leaf sums", RangeSums(CodeRanges(hashes, starts, stops)), noise)
     points = to_grid(sums.values / counts[:, np.newaxis] / GRID_UNIT)
-    return cluster(points, counts, n_clusters, rng)
+    return cluster(points, counts, n_clusters, settings.n_init, rng)
 
 
 def directions(
@@ -138,8 +140,8 @@ def least_count(total: int, dimensions: int, n_clusters: int, noise: float) -> i
     return max(1, min(ten_times_the_noise, total // (2 * n_clusters)))
 
 
-def cluster(points: GridArray, weights: IntArray, k: int, rng: np.random.Generator) -> Selection:
+def cluster(points: GridArray, weights: IntArray, k: int, starts: int, rng: np.random.Generator) -> Selection:
     """Weighted k-means of the coreset, filled up to k centers."""
-    found = weighted_kmeans(points, weights.astype(np.float64), min(k, len(points)), STARTS, rng)
+    found = weighted_kmeans(points, weights.astype(np.float64), min(k, len(points)), starts, rng)
     sizes = np.bincount(nearest(points, found), weights=weights, minlength=k).astype(np.int64)
     return Selection(np.concatenate([found, np.repeat(found[:1], k - len(found), axis=0)]), sizes)

@@ -16,7 +16,7 @@ class NonPrivateKMeans(
     ClusterMixin,  # type: ignore[misc]
     BaseEstimator,  # type: ignore[misc]
 ):
-    """scikit-learn's KMeans with a single start, as in the paper's table. **Not private at all.**
+    """scikit-learn's KMeans with a single start, as in the paper's table: not private at all.
 
     Parameters
     ----------

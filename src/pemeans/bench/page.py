@@ -31,7 +31,7 @@ a { color: #0b5cad; }
 table { border-collapse: separate; border-spacing: 0; font-size: .78rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .45rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
          white-space: nowrap; }
-th { font-weight: 600; white-space: normal; vertical-align: bottom; }
+th { min-width: 3rem; font-weight: 600; white-space: normal; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 table.text td, table.text th { text-align: left; white-space: normal; }
 table.results thead th { position: sticky; top: 0; background: #fff; }

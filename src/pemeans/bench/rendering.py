@@ -12,22 +12,11 @@ from pemeans.bench.analysis import Estimate
 from pemeans.bench.tables import PAPER_IMPROVEMENT, Cell, Row, Summary, Table1
 
 DECIMALS = 4
-"""As in the paper; small numbers get more."""
+"""As in the paper; our own small numbers get more."""
 NONE, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 PAPER_TITLE = "Paper's improvement"
 RATIO_TITLE = "Geometric mean over non-private"
 MEAN_TITLE = "Mean improvement"
-
-
-def number(value: float) -> str:
-    """A number with four decimals, or with as many as show three digits.
-
-    Examples
-    --------
-    >>> number(0.28941), number(0.0003127)
-    ('0.2894', '0.000313')
-    """
-    return NONE if isnan(value) else f"{value:.{_decimals(value)}f}"
 
 
 def plus_minus(found: Estimate) -> str:
@@ -91,7 +80,7 @@ def as_html(table: Table1) -> str:
     def cell(value: Cell, best: bool) -> str:
         shown = escape(plus_minus(value.ours)) if value.ours else NONE
         strong = f"<strong>{shown}</strong>" if best else shown
-        paper = "" if value.paper is None else f'<span class="paper">{number(value.paper)}</span>'
+        paper = "" if value.paper is None else f'<span class="paper">{value.paper:.{DECIMALS}f}</span>'
         return strong + paper
 
     head = "".join(f"<th>{escape(title)}</th>" for title in _head(table))
@@ -115,7 +104,7 @@ def as_latex(table: Table1) -> str:
     def cell(value: Cell, best: bool) -> str:
         ours = _latex(NONE if value.ours is None else plus_minus(value.ours))
         ours = rf"\textbf{{{ours}}}" if best and value.ours else ours
-        paper = "" if value.paper is None else rf"\\{{\scriptsize\color{{gray}}{number(value.paper)}}}"
+        paper = "" if value.paper is None else rf"\\{{\scriptsize\color{{gray}}{value.paper:.{DECIMALS}f}}}"
         return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{ours}{paper}\end{{tabular}}"
 
     head = [_latex(title) for title in _head(table)]
@@ -190,7 +179,7 @@ def _ratios(table: Table1, summary: Summary, ratios: dict[str, float]) -> list[s
 
 
 def _bracketed(cell: Cell) -> str:
-    return "" if cell.paper is None else f"[{number(cell.paper)}]"
+    return "" if cell.paper is None else f"[{cell.paper:.{DECIMALS}f}]"
 
 
 def _latex(text: str) -> str:

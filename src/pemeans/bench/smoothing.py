@@ -8,8 +8,10 @@ from pemeans.kernels.grid import FloatArray
 
 SPAN = 2 / 3
 ROBUST_STEPS = 3
+NARROWEST = 0.01
+"""Least width of a neighborhood, of the range of x: a line through points all but at one place follows noise."""
 LEAST_SPREAD = 1e-5
-"""Of the squared range of x: below it a line would follow the noise of points at all but one place."""
+"""Of the squared range of x: with less there is no slope to see."""
 
 
 def lowess(x: FloatArray, y: FloatArray, span: float = SPAN) -> FloatArray:
@@ -26,8 +28,7 @@ def lowess(x: FloatArray, y: FloatArray, span: float = SPAN) -> FloatArray:
     """
     near = max(int(np.ceil(span * len(x))), min(3, len(x)))
     gaps = np.abs(x[:, np.newaxis] - x)
-    # Many points may share an x; the width must reach beyond them.
-    width = np.maximum(np.sort(gaps, axis=1)[:, near - 1], gaps[gaps > 0].min(initial=1.0) * 1.001)
+    width = np.maximum(np.sort(gaps, axis=1)[:, near - 1], NARROWEST * float(np.ptp(x)) or 1.0)
     local = np.clip(1 - (gaps / width[:, np.newaxis] * 0.999) ** 3, 0, None) ** 3
     trust = np.ones(len(x))
     smooth = y.copy()

@@ -425,17 +425,20 @@ def smallest_scale(
     (16.3, True)
     """
 
-    def is_private(scale: float) -> bool:
-        return composed_epsilon(events(scale), delta) <= epsilon
+    def excess(scale: float) -> float:
+        return composed_epsilon(events(scale), delta) - epsilon
 
-    enough = 1.0
-    while not is_private(enough):
-        enough *= 2.0
-        if enough > _LARGEST:
+    high = 1.0
+    while excess(high) > 0.0:
+        high *= 2.0
+        if high > _LARGEST:
             raise ParameterError(f"epsilon={epsilon!r} can't be kept by any noise: pass a larger budget")
-    while is_private(enough / 2.0):
-        enough /= 2.0
-    return _last(is_private, enough, enough / 2.0)
+    while excess(high / 2.0) <= 0.0:
+        high /= 2.0
+    scale, step = float(brentq(excess, high / 2.0, high, xtol=1e-12 * high, rtol=1e-12)), 1e-12
+    while excess(scale) > 0.0:
+        scale, step = min(scale * (1.0 + step), high), 2.0 * step
+    return scale
 
 
 def _gdp_epsilon(events: Sequence[Event | PureEvent], delta: float) -> float:

@@ -23,9 +23,9 @@ def in_ball(block: Block, view: Projection | None) -> GridArray:
 class CubeCounts:
     """How many rows are in each of the 2^p children of every cube that is kept at some depth.
 
-    Sensitivity 1, in both norms: a row goes down from the largest cube, by the signs of its own coordinates as
-    seen from the center of the cube that it is in, and adds one to the child that it gets to, or nothing where
-    that path was not kept.
+    Sensitivity 1, in both norms: a row goes down from the largest cube, by the signs of its own coordinates
+    as seen from the center of the cube that it is in, and adds one to the child that it gets to, or nothing
+    where that path was not kept.
 
     Parameters
     ----------

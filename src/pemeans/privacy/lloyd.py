@@ -45,9 +45,9 @@ class BoxSums:
 class TrustedSums:
     """For every center the sum of its rows' residuals, but for rows farther away than `radius`.
 
-    Sensitivity: the smaller of `radius` and ``GRID_UNIT + |c|`` for the longest center c, rounded up. A row adds
-    its residual ``x - c`` to one sum or none, exactly as it is; that it adds something says that the residual
-    is at most `radius` long, and rows are in the unit ball.
+    Sensitivity: the smaller of `radius` and ``GRID_UNIT + |c|`` for the longest center c, rounded up. A row
+    adds its residual ``x - c`` to one sum or none, exactly as it is; that it adds something says that the
+    residual is at most `radius` long, and rows are in the unit ball.
 
     Parameters
     ----------

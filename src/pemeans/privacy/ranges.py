@@ -16,8 +16,9 @@ from pemeans.rows.block import Block
 class CodeRanges:
     """Disjoint ranges of hash codes, half open and rising; a prefix of a code is such a range.
 
-    The code of a row has a bit for every direction of the public `view`, the first one being the highest: 0 on
-    its positive side or on the edge, 1 on the other. The view is exact, so the code depends on that row alone.
+    The code of a row has a bit for every direction of the public `view`, the first one being the highest: 0
+    on its positive side or on the edge, 1 on the other. The view is exact, so the code depends on that row
+    alone.
 
     Parameters
     ----------

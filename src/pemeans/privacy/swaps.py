@@ -55,8 +55,8 @@ class SwapLosses:
     def __call__(self, block: Block) -> IntArray:
         """An array of shape (k, m).
 
-        A row whose nearest center stays has the nearer of that and the candidate; where it goes, the nearer of
-        its second nearest and the candidate.
+        A row whose nearest center stays has the nearer of that and the candidate; where it goes, the nearer
+        of its second nearest and the candidate.
         """
         rows, candidates = coarse(in_ball(block, self.view)), coarse(self.candidates)
         gaps = relative_distances(rows, coarse(self.centers))
