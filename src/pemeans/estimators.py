@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -17,7 +16,13 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Cluster
 from sklearn.utils.validation import check_is_fitted
 
 from pemeans.domain import Domain, domain_read_from
-from pemeans.errors import ModelFileError, PemeansError, PrivacyLeakWarning, SeededNoiseWarning
+from pemeans.errors import (
+    ModelFileError,
+    ParameterError,
+    PemeansError,
+    PrivacyLeakWarning,
+    SeededNoiseWarning,
+)
 from pemeans.evolution.loop import Iteration, Settings, Watcher, pe_means
 from pemeans.evolution.project import hdpe_means
 from pemeans.evolution.recommended import Report, dp_kmeans
@@ -51,6 +56,9 @@ class PrivateKMeans(
     ABC,
 ):
     """What all methods share: parameters, fitting through a curator, and predictions."""
+
+    _pure: ClassVar[bool] = False
+    """Whether the method keeps pure differential privacy, with a delta of 0."""
 
     def __init__(
         self,
@@ -94,7 +102,7 @@ class PrivateKMeans(
         check_size(values["n_clusters"], n_rows)
         domain = self._bound_domain(table, n_rows)
         bits, rng = self._randomness()
-        ledger = Ledger(values["epsilon"], values["delta"] or max(n_rows, 2) ** -1.1)
+        ledger = Ledger(values["epsilon"], self._delta(values["delta"], n_rows))
         rows = MemoryRows(table.values, domain, values["n_jobs"])
         curator = Curator(rows, domain, ledger, NoiseSampler(bits, ledger.tail_bits))
         with showing_progress(self.progress) as show:
@@ -107,6 +115,14 @@ class PrivateKMeans(
         notes = (FROM_DATA_NOTE,) if domain.from_data else ()
         self.receipt_ = curator.receipt(domain.describe(table.names), notes)
         return self
+
+    def _delta(self, asked: float | None, n_rows: int) -> float:
+        """The delta of the guarantee: the paper's ``n**-1.1`` by default, and 0 where it is pure."""
+        if not self._pure:
+            return asked or max(n_rows, 2) ** -1.1
+        if asked is not None:
+            raise ParameterError(f"delta={asked!r}, but {type(self).__name__} is pure; leave it None")
+        return 0.0
 
     @abstractmethod
     def _cluster(
@@ -434,11 +450,10 @@ def _with_parameters(method: type[PrivateKMeans], model: Model) -> PrivateKMeans
     }
     try:
         values = check_parameters(method(**given, domain=model.domain).get_params(deep=False))
-        stated = {name: _saved(values)[name] for name in given}
-    except (KeyError, TypeError, PemeansError):
+    except (TypeError, PemeansError):
         return None
-    same = json.dumps(stated) == json.dumps(model.parameters)
-    return method(**values) if same and values["n_clusters"] == len(model.cluster_centers) else None
+    right = given.keys() <= _saved(values).keys() and values["n_clusters"] == len(model.cluster_centers)
+    return method(**values) if right else None
 
 
 def _saved(values: dict[str, Any]) -> dict[str, Any]:

@@ -101,6 +101,13 @@ def _selection(name: str, value: Any) -> str:
     return str(value)
 
 
+def _flag(name: str, value: Any) -> bool:
+    """True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ParameterError(f"{name}={shown(value)} is neither True nor False; pass one of them")
+    return bool(value)
+
+
 def _n_jobs(name: str, value: Any) -> int:
     """A number of threads, or joblib's -1 for all cores."""
     if not (_is_whole(value) and int(value) != 0):
@@ -141,7 +148,7 @@ def _domain(name: str, value: Any) -> Domain | str:
     return value
 
 
-OPTIONAL = ("delta", "n_samples", "n_iterations", "n_variations", "n_jobs", "random_state")
+OPTIONAL = ("delta", "n_samples", "n_iterations", "n_variations", "n_jobs", "random_state", "box")
 RULES: dict[str, Callable[[str, Any], Any]] = {
     "n_clusters": partial(_whole, least=1, most=2**20, fix="pass how many centers to find"),
     # With these limits on epsilon, delta and n_iterations the sampler is fine enough for every release.
@@ -156,6 +163,8 @@ RULES: dict[str, Callable[[str, Any], Any]] = {
     "levy_index": partial(_real, least=0.3, most=2.0, fix="the paper's beta is 1.75"),
     "selection": _selection,
     "max_candidates": partial(_whole, least=2, most=2**24, fix="the default is 16384"),
+    "private_root": _flag,
+    "box": partial(_real, least=1e-9, most=1.0, fix="None means 1, the ball's"),
     "n_jobs": _n_jobs,
     "progress": _progress,
 }

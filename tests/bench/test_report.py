@@ -15,7 +15,7 @@ from pemeans.bench.methods import ALL_METHODS
 from pemeans.bench.registry import REGISTRY
 from pemeans.bench.report import write_report
 from pemeans.bench.runs import perform
-from pemeans.bench.store import Record, read_records, write_parquet
+from pemeans.bench.store import Record, write_parquet
 from pemeans.bench.suites import ITERATION_GRID, LABELED, REAL, SUITES, VARIATION_GRID
 from pemeans.errors import DataError
 
@@ -113,7 +113,7 @@ def test_the_page_in_a_browser(report: Path, tmp_path: Path) -> None:
     picture = colors(shot)
     assert picture.shape == (9000, 1400, 3)
     assert (picture[:2000].min(axis=(1, 2)) < 200).mean() > 0.2  # title, summary and table
-    assert share_of(BLUE, shot) > 1e-3  # the figures are shown
+    assert share_of(BLUE, shot) > 3e-4  # the figures are shown
     assert share_of(ORANGE, shot) > 1e-4
     assert share_of((227, 243, 230), shot) > 1e-3  # the best of each row is tinted: the style is applied
 

@@ -26,7 +26,7 @@ from pemeans.bench.watching import unpack
 TINY = Suite("tiny", "for tests", Part(("toy",), ("NonPrivateKMeans", "PEMeans"), (0.5, 4.0)), 3)
 COMMAND = [
     sys.executable, "-m", "pemeans.bench", "run", "smoke", "--datasets", "toy", "--eps", "0.5,1",
-    "--methods", "PEMeans,NonPrivateKMeans", "--repeats", "200", "--jobs", "2",
+    "--methods", "PEMeans,NonPrivateKMeans", "--repeats", "60", "--jobs", "2",
 ]  # fmt: skip
 Losses = dict[Run, tuple[float | None, float | None]]
 
@@ -72,7 +72,8 @@ def test_a_second_time_nothing_is_left_to_do(tmp_path: Path) -> None:
 
 def test_killed_half_way_and_continued_gives_the_same_rows(tmp_path: Path) -> None:
     killed, whole = tmp_path / "killed.sqlite", tmp_path / "whole.sqlite"
-    subprocess.run([*COMMAND, "--out", str(whole)], check=True, capture_output=True)
+    suite = SUITES["smoke"].limited(["toy"], ["PEMeans", "NonPrivateKMeans"], [0.5, 1.0])
+    run_suite(suite, whole, 60, jobs=1, console=quiet())
     process = subprocess.Popen(
         [*COMMAND, "--out", str(killed)],
         start_new_session=True,

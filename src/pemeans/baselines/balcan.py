@@ -26,6 +26,7 @@ from math import ceil, log, sqrt
 
 import numpy as np
 
+from pemeans.baselines.box import Box, half_widths
 from pemeans.evolution.select import Selection
 from pemeans.kernels.grid import GRID_UNIT, FloatArray, GridArray, IntArray, Projection, to_grid
 from pemeans.privacy.cubes import EXTRA_BITS, CubeCounts
@@ -52,8 +53,8 @@ RHO = 0.225
 class Settings:
     """What the method needs to know beside the number of clusters."""
 
-    box: float = 1.0
-    """Half the width of the largest cube, in units of the domain's radius."""
+    box: Box = 1.0
+    """Half-widths of the box around the center of the domain, in units of its radius; the largest counts."""
 
 
 def balcan_kmeans(
@@ -83,7 +84,7 @@ def candidates(
 ) -> GridArray:
     """Centers of cubes with many rows, from one partition that is centered and two that are shifted."""
     p = curator.n_features if view is None else len(view.matrix)
-    half = ceil(settings.box * GRID_UNIT)
+    half = ceil(half_widths(settings.box, curator.n_features).max() * GRID_UNIT)
     shifts = [np.zeros(p, dtype=np.int64)]
     shifts += [rng.integers(-half, half, size=p, endpoint=True) for _ in range(PARTITIONS - 1)]
     share = FOR_CANDIDATES / PARTITIONS

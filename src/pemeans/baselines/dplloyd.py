@@ -69,7 +69,7 @@ def iterations(n: int, d: int, k: int, epsilon: float) -> int:
     Examples
     --------
     >>> [iterations(36733, 12, 6, epsilon) for epsilon in (0.25, 1.0, 4.0)]
-    [2, 4, 7]
+    [2, 2, 7]
     """
     least = sqrt(500 * k**3 / n**2 * (d + count_weight(d)) ** 3)
     return int(max(min(epsilon / least, MOST_STEPS), FEWEST_STEPS)) if isfinite(epsilon) else MOST_STEPS

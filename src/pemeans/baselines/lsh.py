@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite, sqrt
+from math import sqrt
 
 import numpy as np
 
@@ -40,8 +40,8 @@ class Settings:
     private_root: bool = False
     """Whether the number of rows is taken from a noisy count, as in Google's library."""
     n_init: int = 10
-    """Starts of the final k-means, which cost no privacy: scikit-learn's default when the library was written.
-    The paper's figures are those of a single start, the default since."""
+    """Starts of the final k-means, which cost no privacy: scikit-learn's default at the library's time. The
+    paper's figures are those of a single start, the default since."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,8 +136,7 @@ def least_count(total: int, dimensions: int, n_clusters: int, noise: float) -> i
     >>> least_count(total=20000, dimensions=16, n_clusters=26, noise=3.7), least_count(-5, 2, 3, 1.0)
     (148, 1)
     """
-    ten_times_the_noise = int(10 * sqrt(dimensions) * noise) if isfinite(noise) else total
-    return max(1, min(ten_times_the_noise, total // (2 * n_clusters)))
+    return max(1, min(int(10 * sqrt(dimensions) * noise), total // (2 * n_clusters)))
 
 
 def cluster(points: GridArray, weights: IntArray, k: int, starts: int, rng: np.random.Generator) -> Selection:

@@ -15,7 +15,7 @@ from pemeans.bench.datasets import Points
 from pemeans.domain import Domain
 from pemeans.errors import ParameterError
 
-HOMES = ("pemeans.estimators", "pemeans.baselines.nonprivate")
+HOMES = ("pemeans.estimators", "pemeans.peers", "pemeans.baselines.nonprivate")
 """Modules in which estimators are looked for."""
 
 

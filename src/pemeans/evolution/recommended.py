@@ -85,7 +85,8 @@ def dp_kmeans(curator: Curator, k: int, rng: np.random.Generator, report: Report
         todo.refine_share,
         todo.dimensions,
     )
-    for number, (centers, sizes) in enumerate(steps, start=todo.rounds + 1):
+    for number, state in enumerate(steps, start=todo.rounds + 1):
+        centers, sizes = state
         report(number, of, to_grid(frame.to_domain(centers)))
     return Selection(to_grid(frame.to_domain(centers)), np.rint(sizes.values).astype(np.int64))
 

@@ -33,8 +33,7 @@ def refine(
 ) -> Iterator[tuple[FloatArray, Sizes]]:
     """Equal steps, each of one histogram of distances and one release of residual sums and counts.
 
-    Centers are in the rows' own space; their moves are shrunk along `basis`. Yields them and their sizes after
-    every step.
+    Centers are in the rows' own space; their moves are shrunk along `basis`. Yields both after every step.
     """
     share = sums_share / steps
     for step in range(steps):

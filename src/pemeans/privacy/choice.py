@@ -1,9 +1,9 @@
 """Choosing privately: the number of a choice with nearly the least loss, and nothing else.
 
-The *exponential mechanism* picks choice i with a probability proportional to ``exp(-e loss_i / (2 s))``. Here
-geometric noise is added to every loss, and the least noisy loss wins. But for ties that is *permute and
-flip* (Ding, Kifer, Steinke, Wang & Zhang 2021), whose loss is never above that of the exponential mechanism,
-be it on average or with any given probability, and down to half of it (McKenna & Sheldon 2020).
+The *exponential mechanism* picks choice i with a probability proportional to ``exp(-e loss_i / s)``. Here
+geometric noise of the same rate is added to every loss, and the least noisy loss wins. But for ties that is
+*permute and flip* (Ding, Kifer, Steinke, Wang & Zhang 2021), whose loss never exceeds that of the exponential
+mechanism, be it on average or with any given probability, and down to half of it (McKenna & Sheldon 2020).
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def noisy_minimum(losses: IntArray, scale: float, noise: NoiseSampler) -> int:
     Fix choice i and the noise of all others. Then i wins exactly when its own noise z reaches some whole
     number t, which depends on the differences between losses; so a row moves t by at most s. The noise has
     ``P(z >= t) = min(1, exp(-t e / s))``, and s steps change that by a factor of at most ``exp(e)``. This
-    holds whatever the others' noise, hence for the probability that i wins. The usual factor of 2 in the
-    exponent is for rows that may lower one loss and raise another: s bounds their difference already.
+    holds whatever the others' noise, hence for the probability that i wins. No factor of 2 is needed, as is
+    where one row may raise one loss by s and lower another: s bounds what it does to their difference.
 
     Examples
     --------

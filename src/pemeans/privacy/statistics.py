@@ -160,7 +160,7 @@ class DistanceHistogram:
     centers : int32 array of shape (k, n_features)
         Public centers on the grid.
     edges : int64 array
-        Rising upper edges of the bins in grid units, inclusive; what is beyond the last counts in one more bin.
+        Rising upper edges of the bins in grid units, inclusive; what is beyond counts in one more bin.
     """
 
     centers: GridArray
