@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from pemeans.bench.commands import bench_app, data_app
 from pemeans.errors import DomainError, ParameterError, PemeansError, PrivacyLeakWarning, SeededNoiseWarning
 
 # What takes long to import is imported where it is used, so that --help is quick.
@@ -375,3 +376,7 @@ def _show_budget(estimator: PrivateKMeans, console: Console) -> None:
     )
     for remark in receipt.remarks()[2:]:
         console.print(remark)
+
+
+app.add_typer(bench_app(spoken), name="bench")
+app.add_typer(data_app(spoken), name="data")

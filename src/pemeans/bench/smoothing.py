@@ -9,7 +9,7 @@ from pemeans.kernels.grid import FloatArray
 SPAN = 2 / 3
 ROBUST_STEPS = 3
 NARROWEST = 0.01
-"""Least width of a neighborhood, of the range of x: a line through points nearly at one place follows noise."""
+"""Least width of a neighborhood, of the range of x: a line through points at nearly one place is noise."""
 LEAST_SPREAD = 1e-5
 """Of the squared range of x: with less there is no slope to see."""
 

@@ -24,8 +24,8 @@ def noisy_minimum(losses: IntArray, scale: float, noise: NoiseSampler) -> int:
     Fix choice i and the noise of all others. Then i wins exactly when its own noise z reaches some whole
     number t, which depends on the differences between losses; so a row moves t by at most s. The noise has
     ``P(z >= t) = min(1, exp(-t e / s))``, and s steps change that by a factor of at most ``exp(e)``. This
-    holds whatever the others' noise, hence for the probability that i wins. No factor of 2 is needed, as is
-    where one row may raise one loss by s and lower another: s bounds what it does to their difference.
+    holds whatever the others' noise, hence for the probability that i wins. No factor of 2 is needed,
+    even where one row may raise one loss and lower another: s bounds what it does to their difference.
 
     Examples
     --------
