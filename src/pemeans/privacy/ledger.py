@@ -105,8 +105,8 @@ class Receipt:
             delta=float(document["delta"]),
             releases=tuple(
                 Release(
-                    r["name"],
-                    r["statistic"],
+                    str(r["name"]),
+                    str(r["statistic"]),
                     int(r["sensitivity"]),
                     float(r["sigma"]),
                     float(r["share"]),

@@ -117,8 +117,9 @@ class NearestSums:
         return sums
 
 
-MOMENT_BITS = 14
-"""Coordinates are truncated to 14 bits before they are multiplied."""
+MOMENT_BITS = 12
+"""Coordinates are truncated to 12 bits before they are multiplied: fine enough in a frame, and coarse enough
+that the noise can be drawn for the smallest budgets."""
 DIAGONAL, OFF_DIAGONAL = 5, 7
 """Weights of the squares and of the products: 7/5 is just below the square root of 2."""
 
@@ -127,7 +128,7 @@ DIAGONAL, OFF_DIAGONAL = 5, 7
 class SecondMoments:
     """The sum of ``x x^T`` over the rows: its upper triangle, squares times 5 and products times 7.
 
-    Sensitivity ``5 * 2**28``: with t the row truncated to 14 bits (never longer than ``2**14``), a row adds
+    Sensitivity ``5 * 2**24``: with t the row truncated to 12 bits (never longer than ``2**12``), a row adds
     a vector of squared length ``25 sum t_i^4 + 49 sum_{i<j} t_i^2 t_j^2``, which is at most
     ``25 (sum t_i^2)^2 = 25 |t|^4``, because 49 < 2 * 25.
 
