@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from pemeans.bench.__main__ import spoken
 from pemeans.bench.commands import bench_app, data_app
 from pemeans.bench.homes import CACHE_VARIABLE, FOLDER_VARIABLE
+from pemeans.cli import spoken
 
 
 @pytest.fixture(autouse=True)

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pemeans.errors import ParameterError
-from pemeans.kernels.grid import GRID_UNIT, GridArray, IntArray, Projection, pull_into_ball, quantize, to_grid
+from pemeans.kernels.grid import GRID_UNIT, GridArray, Projection, pull_into_ball, quantize, to_grid
 from pemeans.privacy.cubes import CubeCounts, in_ball
 from pemeans.privacy.lloyd import BoxSums, TrustedCounts, TrustedSums
 from pemeans.privacy.ranges import CodeRanges, RangeCounts, RangeSums
@@ -153,7 +153,7 @@ def test_ranges_that_would_count_a_row_twice_are_refused(starts: list[int], stop
 
 def nearest(rows: npt.NDArray[np.float64], centers: GridArray) -> npt.NDArray[np.intp]:
     squared: npt.NDArray[np.float64] = ((rows[:, np.newaxis] - centers) ** 2).sum(axis=2)
-    return squared.argmin(axis=1)
+    return np.asarray(squared.argmin(axis=1))
 
 
 def test_box_sums_are_of_clipped_rows() -> None:
@@ -220,7 +220,7 @@ def test_projected_rows_are_pulled_into_the_ball() -> None:
     assert (np.linalg.norm(2 * rows[:, :3], axis=1) > GRID_UNIT).any()
 
 
-def brute_loss(rows: npt.NDArray[np.float64], centers: IntArray) -> float:
+def brute_loss(rows: npt.NDArray[np.float64], centers: GridArray) -> float:
     coarse = np.trunc(rows / 2**8), np.trunc(centers / 2**8)
     squared = ((coarse[0][:, np.newaxis] - coarse[1]) ** 2).sum(axis=2)
     return float(squared.min(axis=1).sum())
