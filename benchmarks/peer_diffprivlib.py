@@ -1,9 +1,10 @@
 """Losses of diffprivlib's k-means, for `baselines_against_peers.py`, under a Python that has diffprivlib.
 
 Run it as ``python peer_diffprivlib.py ROWS.npy CLUSTERS SEEDS HALF_WIDTH [VARIANT]``; prints JSON: for every
-epsilon the losses of all seeds. In the variant ``mended`` sums have the sensitivity that counts have (one row
-more or less moves them by half the width of the box), and empty clusters get noise like others. In the
-variant ``folded`` sums get plain Laplace noise besides, folded into the box, in place of the bounded kind.
+epsilon the losses of all seeds. In the variant ``mended`` the budgets of counts and of coordinates are not
+swapped, sums have the sensitivity that counts have (one row more or less moves them by half the width of the
+box), and empty clusters get noise like others. In the variant ``folded`` sums get plain Laplace noise besides,
+folded into the box, in place of the bounded kind.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ Floats = npt.NDArray[np.float64]
 
 
 class Mended(KMeans):  # type: ignore[misc]
-    """The same with half the noise in sums, and noise in every cluster."""
+    """The same within its budget, with half the noise in sums, and with noise in every cluster."""
 
     mechanism = LaplaceBoundedDomain
 
@@ -35,7 +36,7 @@ class Mended(KMeans):  # type: ignore[misc]
         total_iters: int,
         random_state: np.random.RandomState,
     ) -> Floats:
-        for_count, for_sum = self._split_epsilon(dims, total_iters)
+        for_sum, for_count = self._split_epsilon(dims, total_iters)
         count = GeometricFolded(
             epsilon=for_count, sensitivity=1, lower=0.5, upper=float("inf"), random_state=random_state
         )

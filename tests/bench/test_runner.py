@@ -25,7 +25,7 @@ from pemeans.bench.watching import unpack
 
 TINY = Suite("tiny", "for tests", Part(("toy",), ("NonPrivateKMeans", "PEMeans"), (0.5, 4.0)), 3)
 COMMAND = [
-    sys.executable, "-m", "pemeans.bench", "run", "smoke", "--datasets", "toy", "--eps", "0.5,1",
+    sys.executable, "-c", "from pemeans.cli import main; main()", "bench", "run", "smoke", "--datasets", "toy", "--eps", "0.5,1",
     "--methods", "PEMeans,NonPrivateKMeans", "--repeats", "60", "--jobs", "2",
 ]  # fmt: skip
 Losses = dict[Run, tuple[float | None, float | None]]

@@ -3,6 +3,8 @@
 Pure epsilon-DP. As in diffprivlib are the number of steps, the start, and how the budget is shared out. Put
 right here, in comparison with version 0.6.6 of it:
 
+- The budget is kept. There the parts of a count and of a coordinate are mixed up in every step, which costs
+  ``(1 + c d) / (c + d)`` times epsilon, with c as in `count_weight`: 1.4 of it for 16 features, 2.9 for 128.
 - Every cluster gets noise, an empty one too. There an exactly empty cluster is left alone, which tells that
   nobody is in it.
 - The model has no exact labels and no exact loss.
