@@ -169,6 +169,14 @@ def two_far_clumps() -> Shape:
     return tight(rows, 4)
 
 
+def far_clump_in_many_columns() -> Shape:
+    """The same in 30 columns."""
+    rng = np.random.default_rng(21)
+    rows = 0.01 * rng.standard_normal((5_000, 30))
+    rows[:100] += 10
+    return tight(rows, 4)
+
+
 def iris() -> Shape:
     return tight(np.asarray(load_iris().data, dtype=np.float64), 3)
 
@@ -206,6 +214,7 @@ SHAPES: dict[str, Callable[[], Shape]] = {
     "64 columns, 64 clusters": many_features_and_clusters,
     "one column": one_feature,
     "two far clumps": two_far_clumps,
+    "two far clumps in 30 columns": far_clump_in_many_columns,
     "iris (150 rows)": iris,
     "off-center bounds": off_center,
     "bounds 1 times as wide": lambda: loose(1),

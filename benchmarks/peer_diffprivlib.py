@@ -72,7 +72,8 @@ def main(path: str, k: str, seeds: str, half_width: str, variant: str = "") -> N
     walls = np.full(rows.shape[1], float(half_width))
 
     def fitted(epsilon: float, seed: int) -> Floats:
-        model = KINDS[variant](int(k), epsilon=epsilon, bounds=(-walls, walls), random_state=seed)
+        own_seed = 1000 * seed + round(100 * epsilon)
+        model = KINDS[variant](int(k), epsilon=epsilon, bounds=(-walls, walls), random_state=own_seed)
         return np.asarray(model.fit(rows).cluster_centers_)
 
     print(json.dumps([[loss(rows, fitted(e, seed)) for seed in range(int(seeds))] for e in EPSILONS]))

@@ -14,10 +14,10 @@ import pyarrow as pa
 import pytest
 from scipy.stats import norm
 from sklearn.cluster import KMeans
-from test_hyperparameters_are_public import Tape, neighbors, outcome, recording, replaying, rows_of
 
 from pemeans import Domain, DPKMeans, load
 from pemeans.kernels.grid import GRID_UNIT
+from test_hyperparameters_are_public import Tape, neighbors, outcome, recording, replaying, rows_of
 
 Rows = npt.NDArray[np.float64]
 BALL = Domain.ball(20)
@@ -73,9 +73,7 @@ def check(model: DPKMeans, k: int, d: int) -> None:
     assert centers.shape == (k, d)
     assert np.isfinite(centers).all()
     if domain.bounds is None:
-        assert (
-            np.linalg.norm(centers - np.array(domain.center), axis=1).max() <= domain.radius * 1.000001
-        )
+        assert np.linalg.norm(centers - np.array(domain.center), axis=1).max() <= domain.radius * 1.000001
     else:
         lower, upper = domain.bounds
         assert (centers >= lower).all()
@@ -112,16 +110,17 @@ def test_equal_rows(epsilon: float, place: float) -> None:
     assert np.linalg.norm(model.cluster_centers_ - place, axis=1).min() < 0.02
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 4.0])
-@pytest.mark.parametrize("small", [100, 400])
-def test_two_far_clumps_of_very_different_size(small: int, epsilon: float) -> None:
+@pytest.mark.parametrize(("small", "epsilon"), [(50, 4.0), (100, 2.0), (200, 1.0), (600, 0.5)])
+@pytest.mark.parametrize("d", [1, 3, 30])
+def test_two_far_clumps_of_very_different_size(small: int, epsilon: float, d: int) -> None:
+    """Hundreds of their widths apart; the smaller has some more rows than the noise can hide."""
     rng = np.random.default_rng(2)
-    rows = 0.05 * rng.standard_normal((4000, 3))
-    rows[:small] += 10
+    rows = 0.05 / math.sqrt(d) * rng.standard_normal((4000, d))
+    rows[:small] += 15 / math.sqrt(d)
     model = fitted(rows, 2, epsilon)
-    check(model, 2, 3)
-    for place in (0.0, 10.0):
-        assert np.linalg.norm(model.cluster_centers_ - place, axis=1).min() < 0.5
+    check(model, 2, d)
+    for place in (0.0, 15 / math.sqrt(d)):
+        assert np.linalg.norm(model.cluster_centers_ - place, axis=1).min() < 0.3
     assert abs(model.cluster_sizes_.min() - small) < 150
 
 

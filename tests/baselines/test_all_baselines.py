@@ -14,7 +14,7 @@ from pemeans.baselines import balcan, dplloyd, fastlloyd, lsh
 from pemeans.evolution.select import Selection
 from pemeans.kernels.distances import squared_distances
 from pemeans.kernels.grid import GRID_UNIT, to_float
-from pemeans.privacy.curator import Curator
+from pemeans.privacy.curator import Answer, Curator
 
 Floats = npt.NDArray[np.float64]
 MakeCurator = Callable[..., Curator]
@@ -65,11 +65,13 @@ def test_the_budget_is_kept_and_used(name: str, epsilon: float, curate: MakeCura
     run(curator, name, 4)
     receipt = curator.receipt("ball")
     assert receipt.epsilon_spent <= epsilon
-    assert receipt.epsilon_spent > 0.3 * epsilon  # a tree or a partition may stop early
+    assert receipt.epsilon_spent >= 0.3 * epsilon  # a tree or a partition may stop early
 
 
 @EVERY
-@pytest.mark.parametrize(("n", "d", "k"), [(1, 1, 1), (2, 3, 2), (7, 1, 5), (60, 7, 1), (40, 600, 3), (300, 2, 130)])
+@pytest.mark.parametrize(
+    ("n", "d", "k"), [(1, 1, 1), (2, 3, 2), (7, 1, 5), (60, 7, 1), (40, 600, 3), (300, 2, 130)]
+)
 @pytest.mark.parametrize("epsilon", [0.1, math.inf])
 def test_any_size_gives_k_centers(
     name: str, n: int, d: int, k: int, epsilon: float, curate: MakeCurator
@@ -107,29 +109,15 @@ def test_a_run_depends_on_its_seeds_alone(name: str, curate: MakeCurator, blobs:
 def test_the_first_noise_is_new_in_every_run(name: str, curate: MakeCurator, blobs: Blobs) -> None:
     """In the paper's runs of FastLloyd all fifty shared the noise of the first step."""
     rows, delta = blobs(n=200)[0], METHODS[name][1]
-    answers = []
-
-    class Spied(Exception):
-        pass
-
-    def first_answer(seed: int) -> list[int]:
+    first_answers = set()
+    for seed in (0, 1, 2, 3, 0):
         curator = curate(rows, 1.0, delta, seed)
+        answers: list[tuple[int, ...]] = []
         for kind in ("release", "release_pure", "release_laplace"):
-            setattr(curator, kind, stop_after(getattr(curator, kind)))
-        with pytest.raises(Spied):
-            run(curator, name, 4)
-        return answers[-1]
-
-    def stop_after(release: Callable[..., object]) -> Callable[..., object]:
-        def released(*args: object) -> object:
-            answer = release(*args)
-            answers.append(answer.values.ravel().tolist())  # type: ignore[attr-defined]
-            raise Spied
-
-        return released
-
-    assert first_answer(0) == first_answer(0)
-    assert len({tuple(first_answer(seed)) for seed in range(4)}) == 4
+            setattr(curator, kind, listing(getattr(curator, kind), answers))
+        run(curator, name, 4)
+        first_answers.add(answers[0])
+    assert len(first_answers) == 4
 
 
 @pytest.mark.parametrize("name", ["fastlloyd", "fastlloyd 6", "dplloyd"])
@@ -143,6 +131,27 @@ def test_what_is_released_does_not_depend_on_the_rows(name: str, curate: MakeCur
     assert made[0] == made[1] == made[2]
 
 
+def listing(release: Callable[..., Answer], answers: list[tuple[int, ...]]) -> Callable[..., Answer]:
+    """The same, and the answer goes into a list."""
+
+    def released(name: str, question: object, how: float) -> Answer:
+        answer = release(name, question, how)
+        answers.append(tuple(answer.values.ravel().tolist()))
+        return answer
+
+    return released
+
+
+def remembering(release: Callable[..., object], asked: list[object]) -> Callable[..., object]:
+    """The same, and the question goes into a list."""
+
+    def released(name: str, question: object, how: float) -> object:
+        asked.append(question)
+        return release(name, question, how)
+
+    return released
+
+
 @EVERY
 def test_zeroing_out_a_row_changes_every_exact_answer_by_its_sensitivity_at_most(
     name: str, curate: MakeCurator, blobs: Blobs
@@ -154,10 +163,7 @@ def test_zeroing_out_a_row_changes_every_exact_answer_by_its_sensitivity_at_most
     asked: list[object] = []
     kinds = ("release", "release_pure", "release_laplace", "release_gaussian", "choose")
     for kind in kinds:
-        plain = getattr(curator, kind)
-        setattr(
-            curator, kind, lambda label, question, how, plain=plain: (asked.append(question), plain(label, question, how))[1]
-        )
+        setattr(curator, kind, remembering(getattr(curator, kind), asked))
     run(curator, name, 4)
     assert asked
     exact = [curate(part, math.inf, 1e-5) for part in (rows, rows[1:])]

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from pemeans.domain import Domain
-from pemeans.kernels.grid import FloatArray, IntArray
+from pemeans.kernels.grid import FloatArray
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler, SeededBits
@@ -30,7 +32,7 @@ class Scripted(Curator):
 
     n_rows: int
     n_features: int
-    answers: Callable[[Statistic], IntArray]
+    answers: Callable[[Statistic], npt.NDArray[Any]]
     sigma: float = 1.0
     its_mu: float = 1.0
     asked: list[tuple[str, Statistic, float]] = field(default_factory=list)

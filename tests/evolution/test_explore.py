@@ -9,15 +9,17 @@ import pytest
 from scripted import Scripted, curator_of
 
 from pemeans.evolution.explore import (
+    FAR,
     POPULATION,
     SURVIVORS_PER_CLUSTER,
     Coreset,
     Votes,
     explore,
     next_population,
+    start,
 )
 from pemeans.evolution.subspace import Subspace, find_subspace
-from pemeans.kernels.grid import GRID_UNIT, FloatArray, IntArray, Projection, squared_norms, to_float
+from pemeans.kernels.grid import GRID_UNIT, FloatArray, IntArray, Projection, squared_norms, to_float, to_grid
 from pemeans.privacy.statistics import NearestVotes, Statistic
 
 K = 5
@@ -65,7 +67,8 @@ def test_the_population_follows_the_number_of_rows_up_to_a_cap(n: int, k: int, f
 
 
 def test_every_round_costs_the_same_and_is_told() -> None:
-    curator, told = scripted(800, 8, 0.1), []
+    curator = scripted(800, 8, 0.1)
+    told: list[int] = []
     explore(curator, space_of(2), K, 6, 0.05, np.random.default_rng(0), told.append)
     assert [(name, share) for name, _, share in curator.asked] == [("votes", 0.05)] * 6
     assert told == [1, 2, 3, 4, 5, 6]
@@ -122,6 +125,36 @@ def test_the_coreset_closes_in_on_the_rows(epsilon: float) -> None:
         minlength=K,
     )
     assert np.abs(held - 800).max() < 200
+
+
+@pytest.mark.parametrize("p", [1, 2, 12])
+def test_the_first_candidates_reach_from_the_rows_to_the_edge(p: int) -> None:
+    """Seven of eight lie as the rows do; the others are farther out, at any scale."""
+    variances = np.full(p, 1e-6 / p)
+    norms = np.linalg.norm(to_float(start(8000, variances, np.random.default_rng(0))), axis=1)
+    near = np.arange(8000) % FAR > 0
+    # 7,000 squared norms with a mean of 1e-6 and a standard deviation of sqrt(2 / p) times that.
+    assert (norms[near] ** 2).mean() == pytest.approx(1e-6, rel=6 * np.sqrt(2 / p / 7000) + 1e-3)
+    decades = np.histogram(np.log10(norms[~near]), bins=[-3, -2, -1, 0])[0]
+    assert decades.min() > 150
+
+
+def test_rows_as_wide_as_the_frame_are_met_by_gaussian_draws() -> None:
+    variances = np.array([0.7, 0.4])
+    drawn = np.random.default_rng(0).standard_normal((500, 2)) * np.sqrt(variances)
+    assert (start(500, variances, np.random.default_rng(0)) == to_grid(drawn)).all()
+
+
+def test_a_tiny_clump_far_out_is_found() -> None:
+    """1 % of the rows, ten standard deviations of all rows away."""
+    rng = np.random.default_rng(5)
+    rows = 0.002 * rng.standard_normal((4000, 3))
+    rows[:40] += 0.5
+    curator = curator_of(rows, 8.0)
+    space = find_subspace(curator, 3, 0.1)
+    core = explore(curator, space, 2, 8, 0.05, np.random.default_rng(0), silent)
+    places = to_float(core.last.points) @ space.view_basis.T
+    assert np.linalg.norm(places - 0.5, axis=1).min() < 0.02
 
 
 def test_survivors_stay_and_their_variations_spread_as_told() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import Scripted, curator_of
 
-from pemeans.evolution.frame import FEW, ROOM, SMALLEST, find_frame
+from pemeans.evolution.frame import FEW, FOR_CLUMPS, FOR_OUTLIERS, SMALLEST, SURE, find_frame
 from pemeans.kernels.grid import GRID_UNIT, FloatArray, Frame, IntArray, to_grid
 from pemeans.privacy.statistics import DistanceHistogram, ResidualSums, Statistic
 
@@ -20,7 +21,7 @@ def rows_around(middle: float, width: float, n: int, d: int) -> FloatArray:
     rng = np.random.default_rng(3)
     center = np.zeros(d)
     center[0] = middle
-    return center + width / np.sqrt(d) * rng.standard_normal((n, d))
+    return np.asarray(center + width / np.sqrt(d) * rng.standard_normal((n, d)))
 
 
 def outside(rows: FloatArray, frame: Frame) -> float:
@@ -88,7 +89,9 @@ def test_a_mean_of_noise_is_not_believed() -> None:
         assert abs(frame.center[0] - wanted) <= 1e-6 * wanted + 1
 
 
-@pytest.mark.parametrize(("d", "room"), [(2, ROOM), (FEW, ROOM), (FEW + 1, 1.0)])
+@pytest.mark.parametrize(
+    ("d", "room"), [(2, FOR_OUTLIERS.room), (FEW, FOR_OUTLIERS.room), (FEW + 1, FOR_CLUMPS.room)]
+)
 def test_room_for_outliers_where_they_can_be_covered(d: int, room: float) -> None:
     n, radius = 100_000, GRID_UNIT // 10
     frame = find_frame(answering([0] * d, np.full(n, radius)), 0.1, 0.1)
@@ -100,15 +103,51 @@ def test_a_handful_of_rows_far_out_does_not_widen_the_frame() -> None:
     distances[:50] = GRID_UNIT
     frame = find_frame(answering([0, 0], distances), 0.1, 0.1)
     assert frame.radius < GRID_UNIT // 50
-    distances[:5000] = GRID_UNIT
+    distances[:500] = GRID_UNIT
     assert find_frame(answering([0, 0], distances), 0.1, 0.1).radius == GRID_UNIT
+
+
+@pytest.mark.parametrize("d", [2, 50])
+@pytest.mark.parametrize(("clump", "held"), [(0.9, False), (1.1, True)])
+def test_a_clump_that_noise_does_not_explain_is_held(d: int, clump: float, held: bool) -> None:
+    """All in one bin, far from the others: `SURE` standard deviations are enough, whatever lies between."""
+    n, sigma = 10_000, 100.0
+    distances = np.full(n, GRID_UNIT // 1000)
+    distances[: round(clump * SURE * sigma)] = GRID_UNIT // 2
+    curator = answering([0] * d, distances)
+    curator.sigma = sigma
+    assert (find_frame(curator, 0.1, 0.1).radius >= GRID_UNIT // 2) == held
+
+
+@pytest.mark.parametrize(("d", "held"), [(FEW, True), (FEW + 1, False)])
+def test_scattered_outliers_widen_the_frame_in_few_dimensions_only(d: int, held: bool) -> None:
+    n = 10_000
+    distances = np.full(n, GRID_UNIT // 100)
+    distances[:100] = np.geomspace(GRID_UNIT // 4, GRID_UNIT, 100)
+    radius = find_frame(answering([0] * d, distances), 0.1, 0.1).radius
+    assert (radius > GRID_UNIT // 2) == held
+
+
+def test_noise_alone_rarely_widens_the_frame() -> None:
+    """Bounds 100 times too wide: 2 to 4 % of the fits, so 30 of 400 would be a surprise of 1 in 10,000."""
+    n, rng, wide = 10_000, np.random.default_rng(0), 0
+    for _ in range(400):
+        curator = answering([0, 0], np.full(n, GRID_UNIT // 100))
+        exact = curator.answers
+
+        def noisy(s: Statistic, exact: Callable[[Statistic], IntArray] = exact) -> IntArray:
+            answer = exact(s)
+            return answer + np.rint(rng.normal(0, 50, answer.shape)).astype(np.int64)
+
+        curator.answers, curator.sigma = noisy, 50.0
+        wide += find_frame(curator, 0.1, 0.1).radius > GRID_UNIT // 50
+    assert wide < 30
 
 
 def test_without_evidence_of_any_row_the_frame_is_the_domain() -> None:
     curator = Scripted(
         50, 2, lambda s: np.zeros((1, 3)) if isinstance(s, ResidualSums) else np.zeros(200), 5.0
     )
-    curator.n_rows = 50
     frame = find_frame(curator, 0.1, 0.1)
     assert frame.radius == GRID_UNIT
     assert frame.center.tolist() == [0, 0]

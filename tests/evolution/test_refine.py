@@ -147,7 +147,7 @@ def test_a_step_asks_where_the_centers_are() -> None:
     def answer(statistic: Statistic) -> IntArray:
         asked.append(statistic)
         if isinstance(statistic, ResidualSums):
-            return np.zeros((2, 3))
+            return np.zeros((2, 3), dtype=np.int64)
         return np.bincount([50], weights=[100], minlength=len(EDGES) + 1)
 
     start = np.array([[0.1, 0.2], [-0.3, 0.0]])

@@ -55,7 +55,7 @@ def test_a_gain_never_turns_or_stretches(seed: int, sigma: float, d: int, k: int
 
 @pytest.mark.parametrize(("signal", "most"), [(0.0, 0.05), (0.3, 0.25), (3.0, 1.0)])
 def test_shrunk_sums_err_less_than_noisy_ones(signal: float, most: float) -> None:
-    """200 clusters in 64 dimensions; the part of the noise's error that is left (seeded, far from the limit)."""
+    """How much of the noise's error is left, for 200 clusters in 64 dimensions (seeded)."""
     rng = np.random.default_rng(1)
     truth = signal * rng.standard_normal((200, 64))
     noisy = truth + rng.standard_normal((200, 64))

@@ -26,7 +26,7 @@ def answering(usual: int, beyond: list[int], sigma: float) -> Scripted:
         assert isinstance(statistic, DistanceHistogram)
         if len(statistic.edges) == RINGS:
             return np.array([N, *beyond])
-        counts = np.zeros(len(statistic.edges) + 1)
+        counts = np.zeros(len(statistic.edges) + 1, dtype=np.int64)
         counts[np.searchsorted(statistic.edges, usual)] = N
         return counts
 

@@ -75,9 +75,7 @@ def of_variances(variances: list[float]) -> Subspace:
 
 @pytest.mark.parametrize(("p", "k"), [(1, 10), (2, 100), (12, 64), (3, 1)])
 def test_equal_variances_are_shared_equally(p: int, k: int) -> None:
-    np.testing.assert_allclose(
-        of_variances([0.04] * p).cluster_spread(k), 0.2 * k ** (-1 / p) * np.ones(p)
-    )
+    np.testing.assert_allclose(of_variances([0.04] * p).cluster_spread(k), 0.2 * k ** (-1 / p) * np.ones(p))
 
 
 @settings(max_examples=300, derandomize=True, deadline=None)
@@ -86,7 +84,7 @@ def test_equal_variances_are_shared_equally(p: int, k: int) -> None:
     st.integers(1, 1000),
 )
 def test_k_clusters_buy_log_k_nats(variances: list[float], k: int) -> None:
-    """Reverse water-filling: sum of log(l / spread^2) / 2 is log k, and spreads are equal where any is lower."""
+    """Reverse water-filling: log(l / spread^2) / 2 adds up to log k; lower spreads are equal."""
     spread = of_variances(variances).cluster_spread(k)
     kept = spread**2
     assert (kept <= np.array(variances) * (1 + 1e-9)).all()

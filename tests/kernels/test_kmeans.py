@@ -49,6 +49,18 @@ def test_twins_agree_bit_for_bit(seed: int) -> None:
     assert (kmeans_in_c(*arguments) == kmeans_in_numpy(*arguments)).all()
 
 
+@pytest.mark.skipif(native is None, reason="not built")
+@pytest.mark.parametrize("seed", range(20))
+def test_twins_agree_on_ties(seed: int) -> None:
+    """On a lattice of equal weights many seeds are equally good, and many points halfway."""
+    rng = np.random.default_rng(seed)
+    lattice = np.stack(np.meshgrid(*[np.arange(-2, 3)] * 2), axis=-1).reshape(-1, 2) * 1000
+    points = rng.permutation(lattice).astype(np.int32)
+    uniforms = rng.random((5, 1 + 5 * 3))
+    arguments = (points, np.ones(25), uniforms, 6, 3, seed % 3, 0.0)
+    assert (kmeans_in_c(*arguments) == kmeans_in_numpy(*arguments)).all()
+
+
 def test_centers_are_as_good_as_those_of_scikit_learn() -> None:
     """The same number of starts: on average not more than 2 % worse, over 80 instances."""
     ratios = []

@@ -1,4 +1,4 @@
-"""The statistics of DPKMeans attacked: rows that move them further than they say, and rows that move each other.
+"""The statistics of DPKMeans attacked: rows that move them further than they say, or move each other.
 
 Every statistic is also transcribed in Python's own integers, which neither round nor overflow.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from math import isqrt
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import HealthCheck, given, settings, target
 from hypothesis import strategies as st
@@ -55,7 +56,7 @@ def vector(d: int) -> st.SearchStrategy[GridArray]:
     )
 
 
-def squared_length(added: IntArray) -> int:
+def squared_length(added: npt.NDArray[np.integer]) -> int:
     return sum(int(x) ** 2 for x in added.ravel())
 
 
@@ -155,7 +156,9 @@ def test_sensitivities_are_not_larger_than_need_be(d: int) -> None:
             assert 0.98**2 * statistic.sensitivity**2 <= length <= statistic.sensitivity**2
 
 
-@pytest.mark.parametrize(("radius", "weight"), [(1, 0), (1, 1), (3, 4), (2**23, 2**21), (2**22 - 1, 2**20 + 3)])
+@pytest.mark.parametrize(
+    ("radius", "weight"), [(1, 0), (1, 1), (3, 4), (2**23, 2**21), (2**22 - 1, 2**20 + 3)]
+)
 def test_the_root_is_rounded_up(radius: int, weight: int) -> None:
     found = ResidualSums(np.zeros((1, 1), dtype=np.int32), radius, weight).sensitivity
     assert (found - 1) ** 2 < radius**2 + weight**2 <= found**2
@@ -195,7 +198,7 @@ def test_the_total_is_the_sum_of_what_every_row_adds_alone(d: int) -> None:
     for question in questions(d):
         alone = [question(Block(row[np.newaxis])) for row in rows]
         total = question(Block(rows))
-        assert (sum(alone) == total).all(), question
+        assert (np.sum(alone, axis=0) == total).all(), question
         dropped = int(rng.integers(len(rows)))
         assert (total - question(Block(np.delete(rows, dropped, axis=0))) == alone[dropped]).all()
         order = rng.permutation(len(rows))

@@ -16,6 +16,8 @@ from pemeans.privacy.statistics import NearestVotes
 
 POPULATION = 1500
 """Candidates in a vote, where n/8 or 2k does not say otherwise: the cost stays linear in n."""
+FAR = 8
+"""Every eighth of the first candidates is far out."""
 SURVIVORS_PER_CLUSTER, SURVIVING_PART = 6, 0.6
 """At most 6 k survivors, and at most 60 % of the candidates with votes."""
 SELECTION_STEPS = 25
@@ -60,9 +62,9 @@ def explore(
     watch: Callable[[int], None],
 ) -> Coreset:
     """So many votes, each for `share` of the budget; what is left of the last two is the coreset."""
-    n, p = curator.n_rows, len(space.variances)
+    n = curator.n_rows
     size = max(2 * k, min(max(n // 8, 4 * k), max(POPULATION, 2 * k)))
-    population = to_grid(rng.standard_normal((size, p)) * np.sqrt(space.variances))
+    population = start(size, space.variances, rng)
     spreads = np.outer(np.geomspace(WIDEST, NARROWEST, max(rounds - 1, 1)), space.cluster_spread(k))
     core: Coreset | None = None
     for number in range(rounds):
@@ -78,6 +80,18 @@ def explore(
             population = next_population(core, k, size, spreads[number], rng)
     assert core is not None
     return core
+
+
+def start(size: int, variances: FloatArray, rng: np.random.Generator) -> GridArray:
+    """Gaussian draws as wide as the rows; some of them farther out, at any scale up to the frame's edge.
+
+    A small clump many standard deviations out has no candidate near it otherwise, and would never get one.
+    """
+    draws = rng.standard_normal((size, len(variances))) * np.sqrt(variances)
+    edge = max(1.0, 1 / float(np.sqrt(variances.sum())))
+    far = draws[::FAR]
+    far *= edge ** rng.random((len(far), 1))
+    return to_grid(draws)
 
 
 def next_population(

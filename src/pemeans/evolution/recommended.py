@@ -24,6 +24,8 @@ SUBSPACE = 12
 
 Report = Callable[[int, int, GridArray | None], None]
 """Called after every step with its number, their number, and the centers where there are any."""
+SPREAD_PART = 0.75
+"""The part of the frame's share that looks for far rows: what it overlooks is lost."""
 ENOUGH_FOR_STRAYS = 1500
 """Below this n mu outliers can't be told from noise; in many dimensions they can't be covered."""
 
@@ -56,16 +58,16 @@ def plan(n: int, d: int, k: int, mu: float) -> Plan:
         votes = min(max(0.45 - 0.25 * log(max(relative_noise, 1e-300) / 0.002) / log(25), 0.2), 0.45)
     rounds = round(min(max(votes * (mu * n / (4 * k)) ** 2, 3), 14))
     steps = min(max(round(k * d / 16), 3), 8)
-    frame = float(np.clip((25 / (n * mu)) ** 2, 0.02, 0.15))
+    frame = float(np.clip((25 / (n * mu)) ** 2, 0.04, 0.15))
     strays = 0.035 if d <= SUBSPACE and n * mu > ENOUGH_FOR_STRAYS else 0.0
-    return Plan(min(d, SUBSPACE), frame, 0.06, strays, 0.03, votes, rounds, steps)
+    return Plan(min(d, SUBSPACE), frame, 0.04, strays, 0.03, votes, rounds, steps)
 
 
 def dp_kmeans(curator: Curator, k: int, rng: np.random.Generator, report: Report) -> Selection:
     """All of DPKMeans: frame, second moment, votes, centers, refinement."""
     todo = plan(curator.n_rows, curator.n_features, k, curator.mu)
     of = todo.rounds + todo.steps
-    frame = find_frame(curator, todo.frame_share / 2, todo.frame_share / 2)
+    frame = find_frame(curator, (1 - SPREAD_PART) * todo.frame_share, SPREAD_PART * todo.frame_share)
     curator = curator.framed(frame)
     space = find_subspace(curator, todo.dimensions, todo.moment_share)
     vote_share = todo.vote_share / todo.rounds

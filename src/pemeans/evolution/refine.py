@@ -47,7 +47,7 @@ def refine(
             sizes = sizes.drifted()
         sizes = sizes.with_counts(answer.values[:, -1] / weight, (noise / weight) ** 2)
         moves = shrink((answer.values[:, :-1] / GRID_UNIT) @ basis, noise / GRID_UNIT, first_block)
-        centers = centers + (moves / sizes.values[:, np.newaxis]) @ basis.T
+        centers = centers + (moves * sizes.per_row()[:, np.newaxis]) @ basis.T
         centers = centers / np.maximum(np.linalg.norm(centers, axis=1, keepdims=True), 1.0)
         yield centers, sizes
 

@@ -26,6 +26,14 @@ class Sizes:
     values: FloatArray
     variances: FloatArray
 
+    def per_row(self) -> FloatArray:
+        """What to multiply a sum with for a mean: ``1/m``, smaller where the size m is not known well.
+
+        ``m / (m^2 + v)`` is the factor of least squared error for a size of mean m and variance v; plain
+        ``1/m`` would blow up the noise of clusters whose size happens to come out small.
+        """
+        return np.asarray(self.values / (self.values**2 + self.variances))
+
     def drifted(self) -> Sizes:
         """After the centers moved: as large, but known less well."""
         return Sizes(self.mean, self.values, self.variances + (DRIFT * self.mean) ** 2)
