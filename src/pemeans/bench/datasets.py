@@ -19,6 +19,10 @@ from pemeans.errors import DataError
 from pemeans.kernels.grid import FloatArray, IntArray
 
 
+ROUNDING = 1e-12
+"""Rows that differ by less than this part of the largest number are taken for equal."""
+
+
 @dataclass(frozen=True, eq=False)
 class Points:
     """Rows, their labels where there are any (negative: without a label), and the number of clusters."""
@@ -97,9 +101,11 @@ def normalize(X: FloatArray) -> FloatArray:
     >>> normalize(np.array([[1.0, 2.0], [3.0, 2.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    centered = X - X.mean(axis=0)
+    # A power of two changes no digit, and keeps squares of the largest numbers and of the smallest in float64.
+    scaled = np.ldexp(X, -int(np.frexp(np.abs(X).max())[1]))
+    centered = scaled - scaled.mean(axis=0)
     longest = float(np.sqrt(np.einsum("ij,ij->i", centered, centered).max()))
-    return np.asarray(centered / longest if longest > 0 else centered)
+    return np.asarray(centered / longest if longest > ROUNDING else np.zeros_like(X))
 
 
 @cache
