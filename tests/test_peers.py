@@ -1,4 +1,4 @@
-"""The faces of the baselines: constructor and receipt as those of every other method; their own parameters."""
+"""The faces of the baselines: constructor and receipt as with all other methods; their own parameters."""
 
 from __future__ import annotations
 
