@@ -15,7 +15,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pemeans.domain import Domain, domain_read_from
+from pemeans.domain import Domain
 from pemeans.errors import (
     ModelFileError,
     ParameterError,
@@ -35,8 +35,8 @@ from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
 from pemeans.progress import Progress, showing_progress
-from pemeans.rows.memory import MemoryRows
-from pemeans.rows.table import Table, check_same_features, read_table
+from pemeans.rows.base import Source, open_source
+from pemeans.rows.table import check_same_features, read_table
 
 Labels = npt.NDArray[np.int32]
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -97,23 +97,23 @@ class PrivateKMeans(
             The fitted estimator; it keeps no row, and nothing that was not released with noise.
         """
         values = check_parameters(self.get_params(deep=False))
-        table = read_table(X)
-        n_rows = values["n_samples"] or len(table.values)
+        source = open_source(X)
+        n_rows = values["n_samples"] or source.n_rows
         check_size(values["n_clusters"], n_rows)
-        domain = self._bound_domain(table, n_rows)
+        domain = self._bound_domain(source, n_rows)
         bits, rng = self._randomness()
         ledger = Ledger(values["epsilon"], self._delta(values["delta"], n_rows))
-        rows = MemoryRows(table.values, domain, values["n_jobs"])
+        rows = source.rows(domain, values["n_jobs"])
         curator = Curator(rows, domain, ledger, NoiseSampler(bits, ledger.tail_bits))
         with showing_progress(self.progress) as show:
             found = self._cluster(curator, values, rng, _in_units(domain, show))
-        self._remember_features(table.names, table.values.shape[1])
+        self._remember_features(source.names, source.n_features)
         self._fitted_with = _saved(values)
         self.cluster_centers_ = domain.from_unit(to_float(found.centers))
         self.cluster_sizes_ = found.sizes
         self.domain_ = domain
         notes = (FROM_DATA_NOTE,) if domain.from_data else ()
-        self.receipt_ = curator.receipt(domain.describe(table.names), notes)
+        self.receipt_ = curator.receipt(domain.describe(source.names), notes)
         return self
 
     def _delta(self, asked: float | None, n_rows: int) -> float:
@@ -176,9 +176,9 @@ class PrivateKMeans(
         """How many columns `transform` makes, for scikit-learn to name."""
         return len(self.cluster_centers_)
 
-    def _bound_domain(self, table: Table, n_rows: int) -> Domain:
+    def _bound_domain(self, source: Source, n_rows: int) -> Domain:
         """The public domain, or with a warning one read from the private rows."""
-        domain = self.domain if isinstance(self.domain, Domain) else domain_read_from(table.values)
+        domain = self.domain if isinstance(self.domain, Domain) else source.domain_of_rows()
         if domain.from_data:
             warnings.warn(
                 f"{FROM_DATA_NOTE}: the centers can reveal the most extreme row. Pass public bounds instead, "
@@ -186,7 +186,7 @@ class PrivateKMeans(
                 PrivacyLeakWarning,
                 stacklevel=3,
             )
-        return domain.bind(n_rows, table.values.shape[1])
+        return domain.bind(n_rows, source.n_features)
 
     def _randomness(self) -> tuple[SystemBits | SeededBits, np.random.Generator]:
         """Bits for the noise, and a generator for the candidates: two streams that share nothing."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Any, Protocol
 
+from pemeans.domain import Domain
 from pemeans.kernels.grid import IntArray
 from pemeans.rows.block import Block
 
@@ -20,3 +21,37 @@ class Rows(Protocol):
     def total(self, statistic: Question) -> IntArray:
         """The sum of the statistic over all chunks of rows: exact, un-noised, for the curator only."""
         ...
+
+
+class Source(Protocol):
+    """What the user passed as data, validated: its public shape, and the way to its rows."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The columns' names, where they have any."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """How many columns there are."""
+        ...
+
+    def rows(self, domain: Domain, n_jobs: int | None) -> Rows:
+        """The rows on the domain's grid; None means all cores."""
+        ...
+
+    def domain_of_rows(self) -> Domain:
+        """A domain read from the private rows: only at the user's explicit wish."""
+        ...
+
+
+def open_source(data: Any) -> Source:
+    """Find the engine that fits what the user passed, and validate the data with it."""
+    from pemeans.rows.table import read_table  # the engines know this module, not the other way round
+
+    return read_table(data)

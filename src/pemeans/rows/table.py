@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from pemeans.domain import Domain, domain_read_from
 from pemeans.errors import DataError, DataTypeError, PemeansError
+from pemeans.rows.memory import MemoryRows
 
 FloatTable = npt.NDArray[np.floating[Any]]
 
@@ -32,6 +34,24 @@ class Table:
 
     values: FloatTable
     names: tuple[str, ...] | None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.values)
+
+    @property
+    def n_features(self) -> int:
+        """How many columns there are."""
+        return int(self.values.shape[1])
+
+    def rows(self, domain: Domain, n_jobs: int | None) -> MemoryRows:
+        """The rows on the domain's grid, in memory."""
+        return MemoryRows(self.values, domain, n_jobs)
+
+    def domain_of_rows(self) -> Domain:
+        """The smallest ball around the mean of the rows."""
+        return domain_read_from(self.values)
 
 
 def read_table(data: Any) -> Table:
