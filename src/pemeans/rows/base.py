@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from pemeans.domain import Domain
+from pemeans.errors import DomainError
 from pemeans.kernels.grid import IntArray
 from pemeans.rows.block import Block
 
@@ -50,6 +51,14 @@ class Source(Protocol):
     def domain_of_rows(self) -> Domain:
         """A domain read from the private rows: only at the user's explicit wish."""
         ...
+
+
+def refuse_to_read_domain() -> NoReturn:
+    """What an engine says to ``domain="from-data"``: floating-point means depend on the partitions."""
+    raise DomainError(
+        'domain="from-data" is for data in memory; say what is known of the rows without looking at them: '
+        "Domain.box(lower, upper)"
+    )
 
 
 ENGINES = {"dask": "pemeans.rows.dask", "pyspark": "pemeans.rows.spark"}
