@@ -8,6 +8,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,8 +36,8 @@ from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
 from pemeans.progress import Progress, showing_progress
-from pemeans.rows.base import Source, open_source
-from pemeans.rows.table import check_same_features, read_table
+from pemeans.rows.base import Source, engine_of, open_source
+from pemeans.rows.table import Table, check_same_features, read_part, read_table
 
 Labels = npt.NDArray[np.int32]
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -134,23 +135,41 @@ class PrivateKMeans(
         """Fit, then label the same rows: the labels are as private as the rows, handle them so."""
         return self.fit(X).predict(X)
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any) -> Any:
         """The number of the nearest center of every row, in the domain's metric.
 
         Rows are taken as they are, also outside the domain. Labels of private rows are private.
+
+        Returns
+        -------
+        int32 array, or a lazy column
+            Of a Dask array a Dask array, of a Dask or Spark data frame a column of it, not yet computed.
         """
-        return np.asarray(self._squared_distances(X).argmin(axis=1), dtype=np.int32)
+        engine = engine_of(X)
+        if engine is None:
+            return self._nearest(read_table(X))
+        check_is_fitted(self)
+        traveling = copy(self)
+        traveling.progress = False  # what the user watches a fit with may not be able to travel
+        return engine.map_rows(X, traveling._labels_of_part)
+
+    def _labels_of_part(self, part: Any) -> Labels:
+        """The labels of a part of the rows on a worker, which may well be empty."""
+        return self._nearest(read_part(part))
+
+    def _nearest(self, table: Table) -> Labels:
+        return np.asarray(self._squared_distances(table).argmin(axis=1), dtype=np.int32)
 
     def transform(self, X: Any) -> FloatArray:
         """Distances of every row to every center, in the domain's metric."""
-        return np.asarray(np.sqrt(self._squared_distances(X)))
+        return np.asarray(np.sqrt(self._squared_distances(read_table(X))))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the sum of squared distances to the nearest center, as scikit-learn's KMeans has it.
 
         Computed on private rows it is an exact private figure: it must not be published.
         """
-        return -float(self._squared_distances(X).min(axis=1).sum())
+        return -float(self._squared_distances(read_table(X)).min(axis=1).sum())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a JSON file, which holds released and public values only."""
@@ -216,9 +235,8 @@ class PrivateKMeans(
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _squared_distances(self, X: Any) -> FloatArray:
+    def _squared_distances(self, table: Table) -> FloatArray:
         check_is_fitted(self)
-        table = read_table(X)
         names = getattr(self, "feature_names_in_", None)
         check_same_features(table, self.n_features_in_, names, type(self).__name__)
         return squared_distances(
