@@ -7,7 +7,7 @@ from typing import Any, NoReturn, Protocol, runtime_checkable
 
 from pemeans.domain import Domain
 from pemeans.errors import DomainError
-from pemeans.kernels.grid import IntArray
+from pemeans.kernels.grid import Frame, IntArray, Projection
 from pemeans.rows.block import Block
 
 
@@ -51,6 +51,16 @@ class Source(Protocol):
     def domain_of_rows(self) -> Domain:
         """A domain read from the private rows: only at the user's explicit wish."""
         ...
+
+
+def lenses(question: Any) -> tuple[Question, Frame | None, Projection | None]:
+    """A question without its frame, the frame, and the view: public maps that stay for many questions.
+
+    An engine whose blocks don't outlive a release persists what is seen through them.
+    """
+    frame = getattr(question, "frame", None)
+    inner = question if frame is None else question.statistic
+    return inner, frame, getattr(inner, "view", None)
 
 
 def refuse_to_read_domain() -> NoReturn:

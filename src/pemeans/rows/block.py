@@ -18,12 +18,18 @@ class Block:
     ----------
     grid : int32 array of shape (rows, features)
         Rows on the grid, none longer than ``GRID_UNIT``.
+    view : Projection, optional
+        A view through which the rows have been seen already.
+    seen : int32 array, optional
+        What was seen.
     """
 
-    def __init__(self, grid: GridArray) -> None:
+    def __init__(
+        self, grid: GridArray, view: Projection | None = None, seen: GridArray | None = None
+    ) -> None:
         self.grid = grid
-        self._view: Projection | None = None
-        self._seen: GridArray = grid
+        self._view = view
+        self._seen = grid if seen is None else seen
         self._question: tuple[GridArray, Projection | None] | None = None
         self._labels: Labels
         self._frame: Frame | None = None
