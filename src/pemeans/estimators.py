@@ -8,6 +8,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from pemeans.domain import Domain, domain_read_from
+from pemeans.domain import Domain
 from pemeans.errors import (
     ModelFileError,
     ParameterError,
@@ -35,8 +36,8 @@ from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
 from pemeans.progress import Progress, showing_progress
-from pemeans.rows.memory import MemoryRows
-from pemeans.rows.table import Table, check_same_features, read_table
+from pemeans.rows.base import Source, engine_of, open_source
+from pemeans.rows.table import Table, check_same_features, read_part, read_table
 
 Labels = npt.NDArray[np.int32]
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -97,23 +98,23 @@ class PrivateKMeans(
             The fitted estimator; it keeps no row, and nothing that was not released with noise.
         """
         values = check_parameters(self.get_params(deep=False))
-        table = read_table(X)
-        n_rows = values["n_samples"] or len(table.values)
+        source = open_source(X)
+        n_rows = values["n_samples"] or source.n_rows
         check_size(values["n_clusters"], n_rows)
-        domain = self._bound_domain(table, n_rows)
+        domain = self._bound_domain(source, n_rows)
         bits, rng = self._randomness()
         ledger = Ledger(values["epsilon"], self._delta(values["delta"], n_rows))
-        rows = MemoryRows(table.values, domain, values["n_jobs"])
+        rows = source.rows(domain, values["n_jobs"])
         curator = Curator(rows, domain, ledger, NoiseSampler(bits, ledger.tail_bits))
         with showing_progress(self.progress) as show:
             found = self._cluster(curator, values, rng, _in_units(domain, show))
-        self._remember_features(table.names, table.values.shape[1])
+        self._remember_features(source.names, source.n_features)
         self._fitted_with = _saved(values)
         self.cluster_centers_ = domain.from_unit(to_float(found.centers))
         self.cluster_sizes_ = found.sizes
         self.domain_ = domain
         notes = (FROM_DATA_NOTE,) if domain.from_data else ()
-        self.receipt_ = curator.receipt(domain.describe(table.names), notes)
+        self.receipt_ = curator.receipt(domain.describe(source.names), notes)
         return self
 
     def _delta(self, asked: float | None, n_rows: int) -> float:
@@ -134,23 +135,41 @@ class PrivateKMeans(
         """Fit, then label the same rows: the labels are as private as the rows, handle them so."""
         return self.fit(X).predict(X)
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any) -> Any:
         """The number of the nearest center of every row, in the domain's metric.
 
         Rows are taken as they are, also outside the domain. Labels of private rows are private.
+
+        Returns
+        -------
+        int32 array, or a lazy column
+            Of a Dask array a Dask array, of a Dask or Spark data frame a column of it, not yet computed.
         """
-        return np.asarray(self._squared_distances(X).argmin(axis=1), dtype=np.int32)
+        engine = engine_of(X)
+        if engine is None:
+            return self._nearest(read_table(X))
+        check_is_fitted(self)
+        traveling = copy(self)
+        traveling.progress = False  # what the user watches a fit with may not be able to travel
+        return engine.map_rows(X, traveling._labels_of_part)
+
+    def _labels_of_part(self, part: Any) -> Labels:
+        """The labels of a part of the rows on a worker, which may well be empty."""
+        return self._nearest(read_part(part))
+
+    def _nearest(self, table: Table) -> Labels:
+        return np.asarray(self._squared_distances(table).argmin(axis=1), dtype=np.int32)
 
     def transform(self, X: Any) -> FloatArray:
         """Distances of every row to every center, in the domain's metric."""
-        return np.asarray(np.sqrt(self._squared_distances(X)))
+        return np.asarray(np.sqrt(self._squared_distances(read_table(X))))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the sum of squared distances to the nearest center, as scikit-learn's KMeans has it.
 
         Computed on private rows it is an exact private figure: it must not be published.
         """
-        return -float(self._squared_distances(X).min(axis=1).sum())
+        return -float(self._squared_distances(read_table(X)).min(axis=1).sum())
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a JSON file, which holds released and public values only."""
@@ -176,9 +195,9 @@ class PrivateKMeans(
         """How many columns `transform` makes, for scikit-learn to name."""
         return len(self.cluster_centers_)
 
-    def _bound_domain(self, table: Table, n_rows: int) -> Domain:
+    def _bound_domain(self, source: Source, n_rows: int) -> Domain:
         """The public domain, or with a warning one read from the private rows."""
-        domain = self.domain if isinstance(self.domain, Domain) else domain_read_from(table.values)
+        domain = self.domain if isinstance(self.domain, Domain) else source.domain_of_rows()
         if domain.from_data:
             warnings.warn(
                 f"{FROM_DATA_NOTE}: the centers can reveal the most extreme row. Pass public bounds instead, "
@@ -186,7 +205,7 @@ class PrivateKMeans(
                 PrivacyLeakWarning,
                 stacklevel=3,
             )
-        return domain.bind(n_rows, table.values.shape[1])
+        return domain.bind(n_rows, source.n_features)
 
     def _randomness(self) -> tuple[SystemBits | SeededBits, np.random.Generator]:
         """Bits for the noise, and a generator for the candidates: two streams that share nothing."""
@@ -216,9 +235,8 @@ class PrivateKMeans(
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _squared_distances(self, X: Any) -> FloatArray:
+    def _squared_distances(self, table: Table) -> FloatArray:
         check_is_fitted(self)
-        table = read_table(X)
         names = getattr(self, "feature_names_in_", None)
         check_same_features(table, self.n_features_in_, names, type(self).__name__)
         return squared_distances(

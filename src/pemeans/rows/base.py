@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from importlib import import_module
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
-from pemeans.kernels.grid import IntArray
+from pemeans.domain import Domain
+from pemeans.errors import DomainError
+from pemeans.kernels.grid import Frame, IntArray, Projection
 from pemeans.rows.block import Block
 
 
@@ -20,3 +23,74 @@ class Rows(Protocol):
     def total(self, statistic: Question) -> IntArray:
         """The sum of the statistic over all chunks of rows: exact, un-noised, for the curator only."""
         ...
+
+
+@runtime_checkable
+class Source(Protocol):
+    """What the user passed as data, validated: its public shape, and the way to its rows."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """The columns' names, where they have any."""
+        ...
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        ...
+
+    @property
+    def n_features(self) -> int:
+        """How many columns there are."""
+        ...
+
+    def rows(self, domain: Domain, n_jobs: int | None) -> Rows:
+        """The rows on the domain's grid; None means all cores."""
+        ...
+
+    def domain_of_rows(self) -> Domain:
+        """A domain read from the private rows: only at the user's explicit wish."""
+        ...
+
+
+def lenses(question: Any) -> tuple[Question, Frame | None, Projection | None]:
+    """A question without its frame, the frame, and the view: public maps that stay for many questions.
+
+    An engine whose blocks don't outlive a release persists what is seen through them.
+    """
+    frame = getattr(question, "frame", None)
+    inner = question if frame is None else question.statistic
+    return inner, frame, getattr(inner, "view", None)
+
+
+def refuse_to_read_domain() -> NoReturn:
+    """What an engine says to ``domain="from-data"``: floating-point means depend on the partitions."""
+    raise DomainError(
+        'domain="from-data" is for data in memory; say what is known of the rows without looking at them: '
+        "Domain.box(lower, upper)"
+    )
+
+
+ENGINES = {"dask": "pemeans.rows.dask", "pyspark": "pemeans.rows.spark"}
+"""The modules that read what a cluster's package made, by that package's name; each has an `open_source`."""
+
+
+def engine_of(data: Any) -> Any:
+    """The module that reads this kind of data, or None where it is in memory."""
+    package = type(data).__module__.partition(".")[0]
+    return import_module(ENGINES[package]) if package in ENGINES else None
+
+
+def open_source(data: Any) -> Source:
+    """Find the engine that fits what the user passed, and validate the data with it.
+
+    A `Source` of the user's own is taken as it is: whoever can add up a statistic can be fitted on.
+    """
+    if isinstance(data, Source):
+        return data
+    engine = engine_of(data)
+    if engine is not None:
+        return engine.open_source(data)  # type: ignore[no-any-return]
+    from pemeans.rows.table import read_table  # the engines know this module, not the other way round
+
+    return read_table(data)

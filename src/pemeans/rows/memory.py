@@ -17,6 +17,12 @@ BLOCK_ROWS = 1 << 14
 """Rows in a block: small enough to share out evenly, large enough that the kernel's set-up does not show."""
 
 
+def blocks_on_grid(values: npt.NDArray[np.floating], domain: Domain) -> list[Block]:
+    """Rows in the user's units, copied onto the domain's grid in blocks."""
+    starts = range(0, len(values), BLOCK_ROWS)
+    return [Block(domain.to_grid(values[start : start + BLOCK_ROWS])) for start in starts]
+
+
 class MemoryRows:
     """Rows of one array.
 
@@ -32,8 +38,7 @@ class MemoryRows:
 
     def __init__(self, values: npt.NDArray[np.floating], domain: Domain, n_jobs: int | None = None) -> None:
         self._threads = effective_n_jobs(-1 if n_jobs is None else n_jobs)
-        starts = range(0, len(values), BLOCK_ROWS)
-        self._blocks = [Block(domain.to_grid(values[start : start + BLOCK_ROWS])) for start in starts]
+        self._blocks = blocks_on_grid(values, domain)
 
     def total(self, statistic: Question) -> IntArray:
         """The sum of the statistic over all rows. Integers: the same in any order and on any threads."""

@@ -18,7 +18,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import sparse
 
+from pemeans.domain import Domain, domain_read_from
 from pemeans.errors import DataError, DataTypeError, PemeansError
+from pemeans.rows.memory import MemoryRows
 
 FloatTable = npt.NDArray[np.floating[Any]]
 
@@ -32,6 +34,24 @@ class Table:
 
     values: FloatTable
     names: tuple[str, ...] | None
+
+    @property
+    def n_rows(self) -> int:
+        """How many rows there are."""
+        return len(self.values)
+
+    @property
+    def n_features(self) -> int:
+        """How many columns there are."""
+        return int(self.values.shape[1])
+
+    def rows(self, domain: Domain, n_jobs: int | None) -> MemoryRows:
+        """The rows on the domain's grid, in memory."""
+        return MemoryRows(self.values, domain, n_jobs)
+
+    def domain_of_rows(self) -> Domain:
+        """The smallest ball around the mean of the rows."""
+        return domain_read_from(self.values)
 
 
 def read_table(data: Any) -> Table:
@@ -48,6 +68,13 @@ def read_table(data: Any) -> Table:
     array([[1., 2.],
            [3., 4.]])
     """
+    table = read_part(data)
+    check_filled(table.n_rows, table.n_features)
+    return table
+
+
+def read_part(data: Any) -> Table:
+    """Check and convert a part of the rows, which may well be empty."""
     try:
         table = _converted(data)
     except (PemeansError, MemoryError):
@@ -60,9 +87,22 @@ def read_table(data: Any) -> Table:
             "X can't be read as a table of numbers; pass a 2-dimensional array, rows of equal length, or a "
             "data frame whose columns have distinct names"
         )
-    _check_shape(table.values)
     _check_finite(table)
     return table
+
+
+def checked(part: Any) -> Table | DataError:
+    """A part of the rows on a worker, or what is wrong with it.
+
+    An error is returned, not raised: engines write the arguments of a task that failed to their logs, and
+    those are private rows.
+    """
+    try:
+        return read_part(part)
+    except DataError as error:
+        return error
+    except MemoryError:
+        return DataError("a partition of X does not fit into a worker's memory; use more partitions")
 
 
 def check_same_features(table: Table, width: int, names: Sequence[str] | None, model: str) -> None:
@@ -127,9 +167,7 @@ def _from_frame(frame: nw.DataFrame[Any]) -> Table:
     columns = []
     for name, column in zip(frame.columns, frame.iter_columns(), strict=True):
         if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-            raise DataTypeError(
-                f"column {name!r} of X holds {column.dtype}, not numbers; drop it or encode it as numbers"
-            )
+            raise DataTypeError(not_numbers(name, column.dtype))
         if column.null_count():
             raise DataError(_not_finite(repr(name)))
         columns.append(_as_float64(column.to_numpy()))
@@ -168,13 +206,12 @@ def _as_float64(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         return array.astype(np.float64, copy=False)
 
 
-def _check_shape(values: FloatTable) -> None:
+def check_filled(n_rows: int, n_features: int) -> None:
     """At least one row and one column."""
-    for axis, name in enumerate(("sample", "feature")):
-        if values.shape[axis] == 0:
-            raise DataError(
-                f"Found array with 0 {name}(s) (shape={values.shape}) while a minimum of 1 is required."
-            )
+    shape = (n_rows, n_features)
+    for size, name in zip(shape, ("sample", "feature"), strict=True):
+        if size == 0:
+            raise DataError(f"Found array with 0 {name}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
 def _check_finite(table: Table) -> None:
@@ -184,6 +221,11 @@ def _check_finite(table: Table) -> None:
         column = int(bad.argmax())
         where = repr(table.names[column]) if table.names else str(column)
         raise DataError(_not_finite(where))
+
+
+def not_numbers(name: str, kind: Any) -> str:
+    """What to say about a column of another type."""
+    return f"column {name!r} of X holds {kind}, not numbers; drop it or encode it as numbers"
 
 
 def _not_finite(column: str) -> str:
