@@ -1,0 +1,19 @@
+/* A product and a sum are rounded one by one, as NumPy does it, also where the machine could fuse them: the same
+ * seed gives the same numbers everywhere. Include it before any function. */
+#ifndef PEMEANS_EXACT_FLOATS_H
+#define PEMEANS_EXACT_FLOATS_H
+
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#elif defined(__GNUC__)
+#pragma GCC optimize("fp-contract=off")
+#endif
+
+/* One version of a function for each of these instruction sets, where the compiler can choose at run time. */
+#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
+#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
+#else
+#define CLONES
+#endif
+
+#endif
