@@ -1,4 +1,4 @@
-"""The C kernel; everything else about the package is in pyproject.toml."""
+"""The C kernels; everything else about the package is in pyproject.toml."""
 
 from setuptools import Extension, setup
 
@@ -10,6 +10,12 @@ setup(
             extra_compile_args=["-O3", "-fno-math-errno", "-std=gnu11"],
             # Without a C compiler the NumPy kernels give the same integers, only slower.
             optional=True,
-        )
+        ),
+        Extension(
+            "pemeans.kernels._rows",
+            sources=["src/pemeans/kernels/_rows.c"],
+            extra_compile_args=["-O3", "-fno-math-errno", "-ffp-contract=off", "-std=gnu11"],
+            optional=True,
+        ),
     ]
 )

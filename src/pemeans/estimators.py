@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from pemeans.domain import Domain
 from pemeans.errors import (
+    DataError,
     ModelFileError,
     ParameterError,
     PemeansError,
@@ -35,8 +36,8 @@ from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
 from pemeans.progress import Progress, showing_progress
-from pemeans.rows.base import Source, open_source
-from pemeans.rows.table import check_same_features, read_table
+from pemeans.rows.base import ReadableSource, Source, open_source
+from pemeans.rows.table import check_same_features
 
 Labels = npt.NDArray[np.int32]
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -86,8 +87,10 @@ class PrivateKMeans(
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The private rows: NumPy, pandas, polars or Arrow; finite numbers only.
+        X : array-like, data frame or path, of shape (n_samples, n_features)
+            The private rows: NumPy, pandas, polars or Arrow; finite numbers only. Rows that need not fit
+            into memory: a Parquet file, a folder or a pattern of such files (``"visits/*.parquet"``), a
+            ``pyarrow.dataset.Dataset``, or a NumPy memmap.
         y : ignored
             For scikit-learn's sake.
 
@@ -97,7 +100,7 @@ class PrivateKMeans(
             The fitted estimator; it keeps no row, and nothing that was not released with noise.
         """
         values = check_parameters(self.get_params(deep=False))
-        source = open_source(X)
+        source = open_source(X, values["n_jobs"])
         n_rows = values["n_samples"] or source.n_rows
         check_size(values["n_clusters"], n_rows)
         domain = self._bound_domain(source, n_rows)
@@ -139,18 +142,19 @@ class PrivateKMeans(
 
         Rows are taken as they are, also outside the domain. Labels of private rows are private.
         """
-        return np.asarray(self._squared_distances(X).argmin(axis=1), dtype=np.int32)
+        labels = [squared.argmin(axis=1).astype(np.int32) for squared in self._squared_distances(X)]
+        return np.concatenate(labels)
 
     def transform(self, X: Any) -> FloatArray:
         """Distances of every row to every center, in the domain's metric."""
-        return np.asarray(np.sqrt(self._squared_distances(X)))
+        return np.concatenate([np.sqrt(squared) for squared in self._squared_distances(X)])
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the sum of squared distances to the nearest center, as scikit-learn's KMeans has it.
 
         Computed on private rows it is an exact private figure: it must not be published.
         """
-        return -float(self._squared_distances(X).min(axis=1).sum())
+        return -sum(float(squared.min(axis=1).sum()) for squared in self._squared_distances(X))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a JSON file, which holds released and public values only."""
@@ -216,14 +220,17 @@ class PrivateKMeans(
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _squared_distances(self, X: Any) -> FloatArray:
+    def _squared_distances(self, X: Any) -> Iterator[FloatArray]:
+        """Of some rows at a time, so that they need not all be in memory."""
         check_is_fitted(self)
-        table = read_table(X)
+        source = open_source(X)
         names = getattr(self, "feature_names_in_", None)
-        check_same_features(table, self.n_features_in_, names, type(self).__name__)
-        return squared_distances(
-            self.domain_.measured(table.values), self.domain_.measured(self.cluster_centers_)
-        )
+        check_same_features(source, self.n_features_in_, names, type(self).__name__)
+        if not isinstance(source, ReadableSource):
+            raise DataError(f"X is a {type(X).__name__}, whose rows stay where they are; pass some of them")
+        centers = self.domain_.measured(self.cluster_centers_)
+        for chunk in source.chunks():
+            yield squared_distances(self.domain_.measured(chunk), centers)
 
 
 class PEMeans(PrivateKMeans):

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import os
+import sys
+from collections.abc import Iterator
+from typing import Any, Protocol, cast, runtime_checkable
+
+import numpy as np
+import numpy.typing as npt
 
 from pemeans.domain import Domain
 from pemeans.kernels.grid import IntArray
@@ -50,8 +56,49 @@ class Source(Protocol):
         ...
 
 
-def open_source(data: Any) -> Source:
-    """Find the engine that fits what the user passed, and validate the data with it."""
-    from pemeans.rows.table import read_table  # the engines know this module, not the other way round
+@runtime_checkable
+class ReadableSource(Source, Protocol):
+    """A source whose rows can be had one chunk after the other, to say where each of them belongs."""
+
+    def chunks(self) -> Iterator[npt.NDArray[np.floating[Any]]]:
+        """The rows in the user's units, in their order."""
+        ...
+
+
+def open_source(data: Any, n_jobs: int | None = None) -> Source:
+    """Find the engine that fits what the user passed, and validate the data with it.
+
+    Parameters
+    ----------
+    data : Any
+        What stands for the rows: a source is taken as it is.
+    n_jobs : int or None
+        Threads to look at the rows; None means all cores.
+    """
+    # The engines know this module, not the other way round; and nobody waits for libraries that are not used.
+    if hasattr(type(data), "domain_of_rows"):
+        return cast(Source, data)
+    if isinstance(data, np.memmap) and data._mmap is not None:  # type: ignore[attr-defined]
+        from pemeans.rows.memmap import MemmapReader
+        from pemeans.rows.stream import StreamSource
+
+        return StreamSource(MemmapReader(data), n_jobs)
+    if isinstance(data, str | os.PathLike):
+        from pemeans.rows.parquet import parquet_reader
+        from pemeans.rows.stream import StreamSource
+
+        return StreamSource(parquet_reader(data), n_jobs)
+    if _is_dataset(data):
+        from pemeans.rows.parquet import dataset_reader
+        from pemeans.rows.stream import StreamSource
+
+        return StreamSource(dataset_reader(data), n_jobs)
+    from pemeans.rows.table import read_table
 
     return read_table(data)
+
+
+def _is_dataset(data: Any) -> bool:
+    """Whether this is a pyarrow.dataset; without the library it can't be one."""
+    library = sys.modules.get("pyarrow.dataset")
+    return library is not None and isinstance(data, library.Dataset)

@@ -57,7 +57,7 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pa.Table:
         present = kind.columns(path)
     chosen = _all_names(present, path) if wanted is None else list(wanted)
     for name in chosen:
-        _check_present(name, present, path)
+        check_present(name, present, path)
     with _arrow_errors_reworded(path, kind):
         table = kind.read(path, chosen)
     if table.num_rows == 0:
@@ -91,7 +91,7 @@ def check_readable(path: Path) -> None:
         raise DataError(f"{path} is empty; pass a file with data")
 
 
-def _check_present(name: str, present: list[str], path: Path) -> None:
+def check_present(name: str, present: list[str], path: Path) -> None:
     """The column is there, once; or a hint at what was meant."""
     if present.count(name) > 1:
         raise DataError(f"{path} has {present.count(name)} columns called {name!r}; rename all but one")
