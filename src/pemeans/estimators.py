@@ -142,8 +142,12 @@ class PrivateKMeans(
 
         Rows are taken as they are, also outside the domain. Labels of private rows are private.
         """
-        labels = [squared.argmin(axis=1).astype(np.int32) for squared in self._squared_distances(X)]
-        return np.concatenate(labels)
+        return np.concatenate(list(self.iter_predict(X)))
+
+    def iter_predict(self, X: Any) -> Iterator[Labels]:
+        """What `predict` says, for some rows at a time: for more rows than fit into memory."""
+        for squared in self._squared_distances(X):
+            yield squared.argmin(axis=1).astype(np.int32)
 
     def transform(self, X: Any) -> FloatArray:
         """Distances of every row to every center, in the domain's metric."""

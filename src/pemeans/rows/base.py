@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import sys
 from collections.abc import Iterator
@@ -11,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pemeans.domain import Domain
+from pemeans.errors import DataError
 from pemeans.kernels.grid import IntArray
 from pemeans.rows.block import Block
 
@@ -83,11 +85,13 @@ def open_source(data: Any, n_jobs: int | None = None) -> Source:
         from pemeans.rows.stream import StreamSource
 
         return StreamSource(MemmapReader(data), n_jobs)
+    if isinstance(data, str) and not (os.path.exists(data) or glob.glob(data, recursive=True)):
+        # Whoever passed it knows it; what else it may be than a path must not be repeated.
+        raise DataError("X is text, and no file or folder is called so; check the path or the pattern")
     if isinstance(data, str | os.PathLike):
-        from pemeans.rows.parquet import parquet_reader
-        from pemeans.rows.stream import StreamSource
+        from pemeans.rows.paths import open_path
 
-        return StreamSource(parquet_reader(data), n_jobs)
+        return open_path(data, None, n_jobs)
     if _is_dataset(data):
         from pemeans.rows.parquet import dataset_reader
         from pemeans.rows.stream import StreamSource

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import glob
-import os
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,17 +16,14 @@ from pyarrow.fs import FileSystem, LocalFileSystem
 
 from pemeans.errors import DataError, PemeansError
 from pemeans.kernels.placing import Columns
-from pemeans.rows.files import check_present, check_readable
+from pemeans.rows.files import check_present
 from pemeans.rows.stream import Part, chunk_rows
 from pemeans.rows.table import UNREADABLE, as_floats, check_columns, check_shape
 
-SUFFIX = ".parquet"
 PART_ROWS = 1 << 20
 """Rows that one thread reads from first to last, if the file's row groups are not larger."""
 PAGE = 1 << 20
 """Bytes of each column that are read from a file at a time."""
-HIDDEN = ("_", ".")
-"""What other programs leave in a folder beside the data starts so."""
 
 Result = TypeVar("Result")
 
@@ -69,6 +64,12 @@ class ParquetReader:
             schema = first if piece is pieces[0] else _schema(piece)
             self._check(schema, piece.path, None if wanted is not None else pieces[0].path)
             self._parts += [partial(self._read, part) for part in _parts_of(piece)]
+
+    @classmethod
+    def of_files(cls, paths: Sequence[str], wanted: Sequence[str] | None = None) -> ParquetReader:
+        """A reader of files on this machine."""
+        here = LocalFileSystem()
+        return cls([Piece(here, path) for path in paths], wanted)
 
     def parts(self) -> Sequence[Part]:
         """Runs of row groups."""
@@ -125,12 +126,6 @@ class DatasetReader:
                 yield columns_of(batch)
 
 
-def parquet_reader(place: str | os.PathLike[str], wanted: Sequence[str] | None = None) -> ParquetReader:
-    """A reader of a Parquet file, of those in a folder, or of those that a pattern matches."""
-    local = LocalFileSystem()
-    return ParquetReader([Piece(local, path) for path in parquet_files(place)], wanted)
-
-
 def dataset_reader(dataset: pyarrow.dataset.Dataset) -> ParquetReader | DatasetReader:
     """The reader for a dataset: file by file, if its columns are all in plain Parquet files."""
     plain = isinstance(dataset, pyarrow.dataset.FileSystemDataset) and isinstance(
@@ -147,36 +142,6 @@ def dataset_reader(dataset: pyarrow.dataset.Dataset) -> ParquetReader | DatasetR
         Piece(part.filesystem, part.path, tuple(group.id for group in part.row_groups)) for part in fragments
     ]
     return ParquetReader(pieces, names)
-
-
-def parquet_files(place: str | os.PathLike[str]) -> list[str]:
-    """The files that a path, a folder or a pattern stands for, by name.
-
-    In a folder, and in the folders below it, those that end in .parquet; not what starts with "_" or ".".
-    """
-    text = os.fspath(place)
-    if os.path.isdir(text):
-        found = sorted(map(str, filter(_is_data, Path(text).rglob("*"))))
-        if not found:
-            raise DataError(f"{text} has no file that ends in {SUFFIX}; check the path")
-        if any("=" in os.path.dirname(os.path.relpath(path, text)) for path in found):
-            raise DataError(
-                f"{text} is partitioned: the names of its folders hold values of columns; pass "
-                f"pyarrow.dataset.dataset({text!r}, partitioning='hive')"
-            )
-    elif glob.has_magic(text) and not os.path.exists(text):
-        found = sorted(filter(os.path.isfile, glob.glob(text, recursive=True)))
-        if not found:
-            raise DataError(f"no file matches {text}; check the path and the pattern")
-    else:
-        found = [text]
-    for path in found:
-        if not path.lower().endswith(SUFFIX):
-            raise DataError(
-                f"{path} does not end in {SUFFIX}; pass Parquet files, or read it into a data frame first"
-            )
-        check_readable(Path(path))
-    return found
 
 
 def check_types(schema: pa.Schema) -> None:
@@ -228,7 +193,3 @@ def _parts_of(piece: Piece) -> Iterator[Piece]:
                 run, rows = [], 0
         if run:
             yield Piece(piece.files, piece.path, tuple(run))
-
-
-def _is_data(path: Path) -> bool:
-    return path.suffix.lower() == SUFFIX and not path.name.startswith(HIDDEN) and path.is_file()
