@@ -369,7 +369,7 @@ def looked_at(data, n, d):
 def memory(name):
     return int(re.search(name + ":\\s*([0-9]+)", Path("/proc/self/status").read_text())[1])
 
-n, d, kind, path = 2_000_000, 8, *sys.argv[1:]
+n, d, kind, path = 4_000_000, 8, *sys.argv[1:]
 if kind == "parquet":
     schema = pa.schema([(f"x{j}", pa.float64()) for j in range(d)])
     with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as file:
@@ -394,7 +394,7 @@ print((memory("VmHWM") - before) / 1024)
 @pytest.mark.skipif(sys.platform != "linux", reason="counts memory as Linux does")
 @pytest.mark.parametrize("kind", ["parquet", "memmap"])
 def test_little_memory_is_used(kind: str, tmp_path: Path) -> None:
-    """128 MB of rows, of which not half may be in memory at once."""
+    """256 MB of rows: threads have 16 chunks or so of 4 MB in memory at once, and the libraries theirs."""
     command = [sys.executable, "-c", PROGRAM, kind, str(tmp_path / "rows.parquet")]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert float(done.stdout) < 70
+    assert float(done.stdout) < 170

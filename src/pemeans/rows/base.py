@@ -85,7 +85,7 @@ def open_source(data: Any, n_jobs: int | None = None) -> Source:
         from pemeans.rows.stream import StreamSource
 
         return StreamSource(MemmapReader(data), n_jobs)
-    if isinstance(data, str) and not (os.path.exists(data) or glob.glob(data, recursive=True)):
+    if isinstance(data, str) and not _leads_somewhere(data):
         # Whoever passed it knows it; what else it may be than a path must not be repeated.
         raise DataError("X is text, and no file or folder is called so; check the path or the pattern")
     if isinstance(data, str | os.PathLike):
@@ -100,6 +100,11 @@ def open_source(data: Any, n_jobs: int | None = None) -> Source:
     from pemeans.rows.table import read_table
 
     return read_table(data)
+
+
+def _leads_somewhere(text: str) -> bool:
+    """Whether a file, a folder, or what a pattern matches is called so."""
+    return "\0" not in text and (os.path.exists(text) or bool(glob.glob(text, recursive=True)))
 
 
 def _is_dataset(data: Any) -> bool:
