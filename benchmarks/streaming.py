@@ -1,8 +1,8 @@
 """Rows larger than memory: a fit of Parquet files and of a memmap beside a fit of the same rows in memory.
 
-Writes made-up rows to a temporary folder (twice their size on disk, 5 GB by default), fits them in processes of
-their own, in turns, and deletes them. Prints a table: seconds, processor seconds, peak memory, and whether what was
-released is the same to the last bit.
+Writes made-up rows to a temporary folder (twice, 5 GB by default), fits them in processes of their own, in
+turns, and deletes them. Prints a table: seconds, processor seconds, peak memory, and whether what was released
+is the same to the last bit.
 
 Run it as ``python benchmarks/streaming.py [--rows N] [--repeats R] [--jobs J] [--folder FOLDER]``.
 """
@@ -33,7 +33,7 @@ METHODS: dict[str, dict[str, Any]] = {
     "DPKMeans": {},
     "PEMeans": {"n_iterations": 4, "max_candidates": 2048},
 }
-"""PEMeans with fewer votes of fewer candidates than by default, so that reading counts for more, not for less."""
+"""PEMeans with fewer candidates than by default, so that reading counts for more, not for less."""
 
 
 def make(folder: Path, n_rows: int) -> None:
@@ -85,7 +85,9 @@ def measure(way: str, method: str, folder: Path, n_rows: int, n_jobs: int) -> di
     command += ["--rows", str(n_rows), "--jobs", str(n_jobs)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     result: dict[str, Any] = json.loads(done.stdout)
-    print(f"  {method} {way}: {result['seconds']:.1f} s, {result['gib']:.2f} GiB", file=sys.stderr, flush=True)
+    print(
+        f"  {method} {way}: {result['seconds']:.1f} s, {result['gib']:.2f} GiB", file=sys.stderr, flush=True
+    )
     return result
 
 
@@ -120,7 +122,7 @@ def main() -> None:
         folder = Path(name)
         make(folder, asked.rows)
         print(f"{asked.rows:,} rows of {COLUMNS} columns, k = {CLUSTERS}, n_jobs = {asked.jobs}\n")
-        print("| method | rows in | seconds | speed | processor seconds | speed by these | peak GiB | same bits |")
+        print("| method | rows in | seconds | speed | processor s | speed by these | peak GiB | same bits |")
         print("| --- | --- | --- | --- | --- | --- | --- | --- |")
         for method in METHODS:
             runs: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}

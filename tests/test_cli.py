@@ -291,6 +291,7 @@ BAD_OPTIONS = [
     (["--bounds", "age=0:120", "--bounds", "age=0:100"], "gives column 'age' twice"),
     (["--bounds", "Age=0:120"], "patients.csv has no column 'Age'; did you mean 'age'?"),
     (["--bounds", "agee=0:120"], "did you mean 'age'?"),
+    (["--bounds", " AGE =0:120"], "has no column ' AGE '; did you mean 'age'?"),
     (["--bounds", "weight=0:120"], "its columns are 'sex', 'age', 'bmi'"),
     (["--bounds", "sex=0:1"], "column 'sex' of patients.csv does not hold numbers only"),
     (["--bounds", "age=0:120", "--columns", "age,bmi"], "add --bounds bmi=LOW:HIGH"),
@@ -484,6 +485,11 @@ def test_a_bug_tells_no_private_value(monkeypatch: pytest.MonkeyPatch) -> None:
             OSError(28, "No space left on device", "model.json"),
             1,
             "Error: model.json: No space left on device; check the path and the disk\n",
+        ),
+        (
+            ModuleNotFoundError("No module named 'pooch.core'", name="pooch.core"),
+            1,
+            "Error: the package 'pooch' is missing, which only this command needs; pip install pooch\n",
         ),
     ],
 )

@@ -81,6 +81,8 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
         except OSError as error:
             where = error.filename or "reading or writing"
             _fail(f"{where}: {error.strerror or 'failed'}; check the path and the disk")
+        except ModuleNotFoundError as error:
+            _fail(_missing(error))
         except MemoryError:
             _fail("not enough memory; use fewer rows or columns")
         except KeyboardInterrupt:
@@ -94,6 +96,14 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
 def _fail(message: str, code: int = 1) -> NoReturn:
     typer.echo(f"Error: {' '.join(message.split())}", err=True)
     raise typer.Exit(code)
+
+
+def _missing(error: ModuleNotFoundError) -> str:
+    """What to install: each of the optional packages is called as its module is."""
+    if error.name is None or error.name.partition(".")[0] == "pemeans":
+        return _unexpected(error)
+    package = error.name.partition(".")[0]
+    return f"the package {package!r} is missing, which only this command needs; pip install {package}"
 
 
 def _unexpected(error: Exception) -> str:

@@ -8,6 +8,7 @@ import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -17,7 +18,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from pemeans.domain import Domain
 from pemeans.errors import (
-    DataError,
     ModelFileError,
     ParameterError,
     PemeansError,
@@ -36,8 +36,8 @@ from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
 from pemeans.progress import Progress, showing_progress
-from pemeans.rows.base import ReadableSource, Source, open_source
-from pemeans.rows.table import check_same_features
+from pemeans.rows.base import ReadableSource, Source, engine_of, open_readable, open_source
+from pemeans.rows.table import check_same_features, read_part
 
 Labels = npt.NDArray[np.int32]
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -137,28 +137,43 @@ class PrivateKMeans(
         """Fit, then label the same rows: the labels are as private as the rows, handle them so."""
         return self.fit(X).predict(X)
 
-    def predict(self, X: Any) -> Labels:
+    def predict(self, X: Any) -> Any:
         """The number of the nearest center of every row, in the domain's metric.
 
         Rows are taken as they are, also outside the domain. Labels of private rows are private.
+
+        Returns
+        -------
+        int32 array, or a lazy column
+            Of a Dask array a Dask array, of a Dask or Spark data frame a column of it, not yet computed.
         """
-        return np.concatenate(list(self.iter_predict(X)))
+        engine = engine_of(X)
+        if engine is None:
+            return np.concatenate(list(self.iter_predict(X)), dtype=np.int32)
+        check_is_fitted(self)
+        traveling = copy(self)
+        traveling.progress = False  # what the user watches a fit with may not be able to travel
+        return engine.map_rows(X, traveling._labels_of_part)
 
     def iter_predict(self, X: Any) -> Iterator[Labels]:
-        """What `predict` says, for some rows at a time: for more rows than fit into memory."""
-        for squared in self._squared_distances(X):
-            yield squared.argmin(axis=1).astype(np.int32)
+        """What `predict` says, for some rows at a time: for more labels than fit into memory."""
+        yield from map(_nearest, self._squared_distances(open_readable(X)))
+
+    def _labels_of_part(self, part: Any) -> Labels:
+        """The labels of a part of the rows on a worker, which may well be empty."""
+        labels = map(_nearest, self._squared_distances(read_part(part)))
+        return np.concatenate([np.empty(0, dtype=np.int32), *labels])
 
     def transform(self, X: Any) -> FloatArray:
         """Distances of every row to every center, in the domain's metric."""
-        return np.concatenate([np.sqrt(squared) for squared in self._squared_distances(X)])
+        return np.concatenate([np.sqrt(squared) for squared in self._squared_distances(open_readable(X))])
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the sum of squared distances to the nearest center, as scikit-learn's KMeans has it.
 
         Computed on private rows it is an exact private figure: it must not be published.
         """
-        return -sum(float(squared.min(axis=1).sum()) for squared in self._squared_distances(X))
+        return -sum(float(squared.min(axis=1).sum()) for squared in self._squared_distances(open_readable(X)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a JSON file, which holds released and public values only."""
@@ -224,14 +239,11 @@ class PrivateKMeans(
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _squared_distances(self, X: Any) -> Iterator[FloatArray]:
+    def _squared_distances(self, source: ReadableSource) -> Iterator[FloatArray]:
         """Of some rows at a time, so that they need not all be in memory."""
         check_is_fitted(self)
-        source = open_source(X)
         names = getattr(self, "feature_names_in_", None)
         check_same_features(source, self.n_features_in_, names, type(self).__name__)
-        if not isinstance(source, ReadableSource):
-            raise DataError(f"X is a {type(X).__name__}, whose rows stay where they are; pass some of them")
         centers = self.domain_.measured(self.cluster_centers_)
         for chunk in source.chunks():
             yield squared_distances(self.domain_.measured(chunk), centers)
@@ -452,6 +464,11 @@ def load(path: str | os.PathLike[str]) -> PrivateKMeans:
     estimator.receipt_ = model.receipt
     estimator.domain_ = model.domain
     return estimator
+
+
+def _nearest(squared: FloatArray) -> Labels:
+    """The number of the nearest center, from the squared distances to all."""
+    return np.asarray(squared.argmin(axis=1), dtype=np.int32)
 
 
 def _with_parameters(method: type[PrivateKMeans], model: Model) -> PrivateKMeans | None:

@@ -76,7 +76,7 @@ def test_rows_that_remember_nothing_answer_alike(kernel: Kernel, monkeypatch: py
     monkeypatch.setattr("pemeans.rows.memory.BLOCK_ROWS", 50)
     monkeypatch.setattr("pemeans.rows.memory.KEPT_BYTES", 8000)
     held = MemoryRows(rows, domain, 2)
-    assert (len(held._blocks), len(held._grids)) == (2, 3)
+    assert (len(held._held._blocks), len(held._held._others)) == (2, 3)
     for _ in range(2):
         assert same([held.total(question) for question in questions(domain)], wanted)
 

@@ -24,7 +24,7 @@ from pemeans.kernels.placing import Columns
 from pemeans.privacy.statistics import NearestVotes
 from pemeans.rows import stream
 from pemeans.rows.base import ReadableSource, open_source
-from pemeans.rows.stream import StreamSource, spread
+from pemeans.rows.stream import Part, StreamSource, spread
 from pemeans.rows.table import read_table
 
 N, D = 700, 18
@@ -110,11 +110,18 @@ def in_memory() -> dict[str, Any]:
     return {name: method(n_jobs=1).fit(X) for name, method in METHODS.items()}
 
 
+@pytest.mark.parametrize("held", [0, stream.HELD_BYTES])
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("source", SOURCES.values(), ids=SOURCES)
 def test_the_same_fit_as_in_memory(
-    source: Callable[[Path], Any], method: str, tmp_path: Path, in_memory: dict[str, Any]
+    source: Callable[[Path], Any],
+    method: str,
+    held: int,
+    tmp_path: Path,
+    in_memory: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(stream, "HELD_BYTES", held)
     data = source(tmp_path)
     model = METHODS[method](n_jobs=2).fit(data)
     assert released(model) == released(in_memory[method])
@@ -131,11 +138,18 @@ def test_the_same_fit_as_in_memory(
 
 
 @pytest.mark.parametrize("rows", [1, 7, 64, N - 1])
+@pytest.mark.parametrize("held", [0, 20_000])
 @pytest.mark.parametrize("n_jobs", [1, 3])
 def test_chunks_and_threads_do_not_matter(
-    rows: int, n_jobs: int, tmp_path: Path, in_memory: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+    rows: int,
+    held: int,
+    n_jobs: int,
+    tmp_path: Path,
+    in_memory: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(stream, "MOST_ROWS", rows)
+    monkeypatch.setattr(stream, "HELD_BYTES", held)
     for module in ("parquet", "memmap"):
         monkeypatch.setattr(f"pemeans.rows.{module}.PART_ROWS", 2 * rows)
     folder = in_parts(TABLE, tmp_path / "parts")
@@ -288,7 +302,8 @@ def test_damage_in_the_middle_of_a_file(tmp_path: Path) -> None:
     assert "part-1.parquet is damaged" in refused(path.parent)
 
 
-def test_rows_that_vanish_while_a_fit_runs(tmp_path: Path) -> None:
+def test_rows_that_vanish_while_a_fit_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stream, "HELD_BYTES", 0)
     folder = in_parts(TABLE, tmp_path / "parts")
     rows = open_source(folder).rows(DOMAIN.bind(N, D), 2)
     question = NearestVotes(np.zeros((1, D), dtype=np.int32))
@@ -296,6 +311,14 @@ def test_rows_that_vanish_while_a_fit_runs(tmp_path: Path) -> None:
     pq.write_table(TABLE[:200], folder / "part-1.parquet", row_group_size=64)
     with pytest.raises(DataError, match="has changed while it was read"):
         rows.total(question)
+
+
+def test_rows_that_vanish_before_they_are_held(tmp_path: Path) -> None:
+    folder = in_parts(TABLE, tmp_path / "parts")
+    source = open_source(folder)
+    pq.write_table(TABLE[:200], folder / "part-1.parquet", row_group_size=64)
+    with pytest.raises(DataError, match="has changed while it was read"):
+        source.rows(DOMAIN.bind(N, D), 2)
 
 
 def test_reprs_show_no_values(tmp_path: Path) -> None:
@@ -308,13 +331,13 @@ def test_reprs_show_no_values(tmp_path: Path) -> None:
 # --- How they are read ------------------------------------------------------------------------------------
 
 
-def numbers(count: int, read: list[int]) -> Callable[[], Iterator[Columns]]:
+def numbers(count: int, read: list[int]) -> Part:
     def part() -> Iterator[Columns]:
         for i in range(count):
             read.append(i)
             yield [np.array([float(i)])]
 
-    return part
+    return Part(count, part)
 
 
 @pytest.mark.parametrize("threads", [1, 2, 5])
@@ -340,7 +363,7 @@ def test_an_error_ends_all_threads(threads: int) -> None:
 
     before = threading.active_count()
     with pytest.raises(RuntimeError):
-        list(spread([numbers(1000, []), broken], len, threads))
+        list(spread([numbers(1000, []), Part(1, broken)], len, threads))
     with pytest.raises(ZeroDivisionError):
         list(spread([numbers(1000, [])], lambda columns: 1 // 0, threads))
     for _ in spread([numbers(1000, [])], len, threads):
@@ -360,7 +383,9 @@ from pathlib import Path
 import numpy as np, pyarrow as pa, pyarrow.parquet as pq
 from pemeans import Domain
 from pemeans.privacy.statistics import SecondMoments
+from pemeans.rows import stream
 from pemeans.rows.base import open_source
+stream.HELD_BYTES = 0
 
 def looked_at(data, n, d):
     source = open_source(data, 2)

@@ -116,6 +116,12 @@ class Projection:
                 f"matrix of shape {self.matrix.shape} stretches {LONGEST_VIEW} times or more; scale it down"
             )
 
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Projection) and np.array_equal(self.matrix, other.matrix))
+
+    def __hash__(self) -> int:
+        return hash(self.matrix.tobytes())
+
     @cached_property
     def bits(self) -> int:
         """Bits after the point of the quantized matrix: as many as keep every partial sum below 2**52."""
@@ -162,6 +168,16 @@ class Frame:
 
     center: GridArray
     radius: int
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (
+            isinstance(other, Frame)
+            and self.radius == other.radius
+            and np.array_equal(self.center, other.center)
+        )
+
+    def __hash__(self) -> int:
+        return hash((self.center.tobytes(), self.radius))
 
     def __call__(self, grid: GridArray) -> GridArray:
         """Rows seen from the center, each by itself; those outside the ball are pulled to its edge."""

@@ -6,14 +6,15 @@ import glob
 import os
 import sys
 from collections.abc import Iterator
-from typing import Any, Protocol, cast, runtime_checkable
+from importlib import import_module
+from typing import Any, NoReturn, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
 from pemeans.domain import Domain
-from pemeans.errors import DataError
-from pemeans.kernels.grid import IntArray
+from pemeans.errors import DataError, DomainError
+from pemeans.kernels.grid import Frame, IntArray, Projection
 from pemeans.rows.block import Block
 
 
@@ -31,6 +32,7 @@ class Rows(Protocol):
         ...
 
 
+@runtime_checkable
 class Source(Protocol):
     """What the user passed as data, validated: its public shape, and the way to its rows."""
 
@@ -67,24 +69,57 @@ class ReadableSource(Source, Protocol):
         ...
 
 
+def lenses(question: Any) -> tuple[Question, Frame | None, Projection | None]:
+    """A question without its frame, the frame, and the view: public maps that stay for many questions.
+
+    An engine whose blocks don't outlive a release persists what is seen through them.
+    """
+    frame = getattr(question, "frame", None)
+    inner = question if frame is None else question.statistic
+    return inner, frame, getattr(inner, "view", None)
+
+
+def refuse_to_read_domain() -> NoReturn:
+    """What an engine says to ``domain="from-data"``: floating-point means depend on the partitions."""
+    raise DomainError(
+        'domain="from-data" is for data in memory; say what is known of the rows without looking at them: '
+        "Domain.box(lower, upper)"
+    )
+
+
+ENGINES = {"dask": "pemeans.rows.dask", "pyspark": "pemeans.rows.spark"}
+"""The modules that read what a cluster's package made, by that package's name; each has an `open_source`."""
+
+
+def engine_of(data: Any) -> Any:
+    """The module that reads this kind of data, or None where it is in memory."""
+    package = type(data).__module__.partition(".")[0]
+    return import_module(ENGINES[package]) if package in ENGINES else None
+
+
 def open_source(data: Any, n_jobs: int | None = None) -> Source:
     """Find the engine that fits what the user passed, and validate the data with it.
+
+    A `Source` of the user's own is taken as it is: whoever can add up a statistic can be fitted on.
 
     Parameters
     ----------
     data : Any
-        What stands for the rows: a source is taken as it is.
+        What stands for the rows.
     n_jobs : int or None
-        Threads to look at the rows; None means all cores.
+        Threads to look at them, where they are not on a cluster; None means all cores.
     """
-    # The engines know this module, not the other way round; and nobody waits for libraries that are not used.
-    if hasattr(type(data), "domain_of_rows"):
-        return cast(Source, data)
-    if isinstance(data, np.memmap) and data._mmap is not None:  # type: ignore[attr-defined]
-        from pemeans.rows.memmap import MemmapReader
-        from pemeans.rows.stream import StreamSource
+    if isinstance(data, Source):
+        return data
+    engine = engine_of(data)
+    if engine is not None:
+        return engine.open_source(data)  # type: ignore[no-any-return]
+    return open_readable(data, n_jobs)
 
-        return StreamSource(MemmapReader(data), n_jobs)
+
+def open_readable(data: Any, n_jobs: int | None = None) -> ReadableSource:
+    """The same for rows that this machine can read: in memory, in files, or mapped from one."""
+    # The engines know this module, not the other way round; and nobody waits for libraries that are not used.
     if isinstance(data, str) and not _leads_somewhere(data):
         # Whoever passed it knows it; what else it may be than a path must not be repeated.
         raise DataError("X is text, and no file or folder is called so; check the path or the pattern")
@@ -92,6 +127,11 @@ def open_source(data: Any, n_jobs: int | None = None) -> Source:
         from pemeans.rows.paths import open_path
 
         return open_path(data, None, n_jobs)
+    if isinstance(data, np.memmap) and data._mmap is not None:  # type: ignore[attr-defined]
+        from pemeans.rows.memmap import MemmapReader
+        from pemeans.rows.stream import StreamSource
+
+        return StreamSource(MemmapReader(data), n_jobs)
     if _is_dataset(data):
         from pemeans.rows.parquet import dataset_reader
         from pemeans.rows.stream import StreamSource
@@ -99,7 +139,7 @@ def open_source(data: Any, n_jobs: int | None = None) -> Source:
         return StreamSource(dataset_reader(data), n_jobs)
     from pemeans.rows.table import read_table
 
-    return read_table(data)
+    return data if isinstance(data, ReadableSource) else read_table(data)
 
 
 def _leads_somewhere(text: str) -> bool:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from pemeans.kernels.placing import Columns
 from pemeans.rows.stream import Part, chunk_rows
-from pemeans.rows.table import as_floats, check_array, check_shape
+from pemeans.rows.table import as_floats, check_array, check_filled
 
 PART_ROWS = 1 << 20
 """Rows that one thread looks at from first to last."""
@@ -33,20 +33,21 @@ class MemmapReader:
 
     def __init__(self, array: np.memmap[Any, np.dtype[Any]]) -> None:
         check_array(array)
-        check_shape(array.shape)
+        check_filled(*array.shape)
         self._array = array
         self.n_features = int(array.shape[1])
 
     def parts(self) -> Sequence[Part]:
         """Ranges of rows."""
         starts = range(0, len(self._array), PART_ROWS)
-        return [partial(self._read, start, min(start + PART_ROWS, len(self._array))) for start in starts]
+        ranges = [range(start, min(start + PART_ROWS, len(self._array))) for start in starts]
+        return [Part(len(rows), partial(self._read, rows)) for rows in ranges]
 
-    def _read(self, start: int, stop: int) -> Iterator[Columns]:
+    def _read(self, rows: range) -> Iterator[Columns]:
         """Copies of some rows; the system may then drop its own."""
         step = chunk_rows(self.n_features)
-        for first in range(start, stop, step):
-            mapped = self._array[first : min(first + step, stop)]
+        for first in rows[::step]:
+            mapped = self._array[first : min(first + step, rows.stop)]
             chunk = np.array(mapped, order="F", subok=False)
             _let_go(self._array, mapped)
             yield [as_floats(column) for column in chunk.T]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -18,7 +19,7 @@ from pemeans.errors import DataError, PemeansError
 from pemeans.kernels.placing import Columns
 from pemeans.rows.files import check_present
 from pemeans.rows.stream import Part, chunk_rows
-from pemeans.rows.table import UNREADABLE, as_floats, check_columns, check_shape
+from pemeans.rows.table import UNREADABLE, as_floats, check_columns, check_filled
 
 PART_ROWS = 1 << 20
 """Rows that one thread reads from first to last, if the file's row groups are not larger."""
@@ -58,12 +59,12 @@ class ParquetReader:
         first = _schema(pieces[0])
         self.names: tuple[str, ...] = tuple(first.names if wanted is None else wanted)
         self.n_features = len(self.names)
-        check_shape((1, self.n_features))
+        check_filled(1, self.n_features)
         self._parts: list[Part] = []
         for piece in pieces:
             schema = first if piece is pieces[0] else _schema(piece)
             self._check(schema, piece.path, None if wanted is not None else pieces[0].path)
-            self._parts += [partial(self._read, part) for part in _parts_of(piece)]
+            self._parts += [Part(rows, partial(self._read, run)) for rows, run in _runs(piece)]
 
     @classmethod
     def of_files(cls, paths: Sequence[str], wanted: Sequence[str] | None = None) -> ParquetReader:
@@ -110,12 +111,12 @@ class DatasetReader:
         self._dataset = dataset
         self.names = tuple(dataset.schema.names)
         self.n_features = len(self.names)
-        check_shape((1, self.n_features))
+        check_filled(1, self.n_features)
         check_types(dataset.schema)
 
     def parts(self) -> Sequence[Part]:
-        """All of it: Arrow shares the work out itself."""
-        return [self._read]
+        """All of it, however much: Arrow shares the work out itself."""
+        return [Part(sys.maxsize, self._read)]
 
     def _read(self) -> Iterator[Columns]:
         batches = self._dataset.to_batches(
@@ -178,8 +179,8 @@ def _schema(piece: Piece) -> pa.Schema:
     return reworded(read, piece.path)
 
 
-def _parts_of(piece: Piece) -> Iterator[Piece]:
-    """Runs of row groups with some `PART_ROWS` rows each."""
+def _runs(piece: Piece) -> Iterator[tuple[int, Piece]]:
+    """Runs of row groups with some `PART_ROWS` rows each, and how many they have."""
     with piece.open() as file:
         about = file.metadata
         groups = range(about.num_row_groups) if piece.groups is None else piece.groups
@@ -189,7 +190,7 @@ def _parts_of(piece: Piece) -> Iterator[Piece]:
             run.append(group)
             rows += about.row_group(group).num_rows
             if rows >= PART_ROWS:
-                yield Piece(piece.files, piece.path, tuple(run))
+                yield rows, Piece(piece.files, piece.path, tuple(run))
                 run, rows = [], 0
         if run:
-            yield Piece(piece.files, piece.path, tuple(run))
+            yield rows, Piece(piece.files, piece.path, tuple(run))

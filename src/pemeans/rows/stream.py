@@ -1,4 +1,4 @@
-"""Rows that stay where they are: read in chunks, once for every question.
+"""Rows that stay where they are: some are held in memory, the others are read for every question.
 
 Nothing is written anywhere. A copy of the rows on the grid would save little, because reading takes less time
 than a vote does, and it would be one more file of private rows for others to find.
@@ -10,30 +10,44 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
+from dataclasses import dataclass
 from queue import SimpleQueue
 from threading import Semaphore, Thread
 from typing import Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
-from joblib import effective_n_jobs
 
 from pemeans.domain import Domain, DomainReader
 from pemeans.errors import DataError
-from pemeans.kernels.grid import IntArray
+from pemeans.kernels.grid import GridArray, IntArray
 from pemeans.kernels.placing import Columns
 from pemeans.rows.base import Question
 from pemeans.rows.block import Block
-from pemeans.rows.table import FloatTable, check_shape, not_finite
+from pemeans.rows.memory import HeldBlocks, in_blocks, threads_of
+from pemeans.rows.table import FloatTable, check_filled, not_finite
 
 MOST_ROWS, MOST_NUMBERS = 1 << 16, 1 << 20
 """A chunk has at most so many rows and numbers (8 MiB); each thread has a few of them in memory at once."""
+CHANGED = "X has changed while it was read; fit again, and leave its files alone meanwhile"
+
 CHUNKS_AHEAD = 2
 """Chunks that wait for each thread, so that reading and computing overlap."""
 
-Part = Callable[[], Iterator[Columns]]
-"""Reads some of the rows from the start: each call anew."""
+HELD_BYTES = 640 << 20
+"""So many bytes of rows on the grid stay in memory after the first look; only the others are read again."""
+KEPT_BYTES = 64 << 20
+"""So many of these remember their last answers, which may take twice as much."""
+
 Result = TypeVar("Result")
+
+
+@dataclass(frozen=True, eq=False)
+class Part:
+    """Some of the rows: how many, and how to read them from the start, each time anew."""
+
+    n_rows: int
+    read: Callable[[], Iterator[Columns]]
 
 
 class Reader(Protocol):
@@ -67,7 +81,7 @@ class StreamSource:
 
     def __init__(self, reader: Reader, n_jobs: int | None = None) -> None:
         self._reader = reader
-        self._threads = _threads(n_jobs)
+        self._threads = threads_of(n_jobs)
         self.names = reader.names
         self.n_features = reader.n_features
         self.n_rows = self._checked()
@@ -78,7 +92,7 @@ class StreamSource:
         for rows, found in spread(self._reader.parts(), _flaws, self._threads):
             n_rows += rows
             bad |= found
-        check_shape((n_rows, self.n_features))
+        check_filled(n_rows, self.n_features)
         if bad.any():
             raise DataError(not_finite(int(bad.argmax()), self.names))
         return n_rows
@@ -114,26 +128,44 @@ class StreamedRows:
     domain : Domain
         The bound domain.
     n_jobs : int or None
-        Threads to use, besides those that wait for the disk; None means all cores.
+        Threads to use, besides as many that read ahead; None means all cores.
     """
 
     def __init__(self, reader: Reader, n_rows: int, domain: Domain, n_jobs: int | None = None) -> None:
-        self._reader, self._n_rows, self._domain = reader, n_rows, domain
-        self._threads = _threads(n_jobs)
+        self._domain, self._threads = domain, threads_of(n_jobs)
+        room = HELD_BYTES // (4 * reader.n_features)
+        held, self._again = _split(reader.parts(), room)
+        grids = [grid for grids in spread(held, self._on_grid, self._threads) for grid in grids]
+        self._held = HeldBlocks(grids, self._threads, KEPT_BYTES)
+        self._n_again = n_rows - sum(map(len, grids))
+        if sum(map(len, grids)) != sum(part.n_rows for part in held):
+            raise DataError(CHANGED)
 
     def total(self, statistic: Question) -> IntArray:
         """The sum of the statistic over all rows. Integers: the same in any chunks and on any threads."""
 
-        def answer(columns: Columns) -> tuple[int, IntArray]:
-            return len(columns[0]), statistic(Block(self._domain.columns_to_grid(columns)))
+        def answer(columns: Columns) -> tuple[int, IntArray | int]:
+            return len(columns[0]), sum(statistic(Block(grid)) for grid in self._on_grid(columns))
 
-        seen, total = 0, np.zeros((), dtype=np.int64)
-        for rows, part in spread(self._reader.parts(), answer, self._threads):
-            seen += rows
-            total = np.add(total, part)
-        if seen != self._n_rows:
-            raise DataError("X has changed while it was read; fit again, and leave its files alone meanwhile")
+        seen, total = 0, self._held.total(statistic)
+        for n_rows, part in spread(self._again, answer, self._threads):
+            seen, total = seen + n_rows, total + part
+        if seen != self._n_again:
+            raise DataError(CHANGED)
         return np.asarray(total)
+
+    def _on_grid(self, columns: Columns) -> list[GridArray]:
+        return in_blocks(self._domain.columns_to_grid(columns))
+
+
+def _split(parts: Sequence[Part], room: int) -> tuple[list[Part], list[Part]]:
+    """The parts that fit into room for so many rows, and the others."""
+    held: list[Part] = []
+    others: list[Part] = []
+    for part in parts:
+        (held if part.n_rows <= room else others).append(part)
+        room -= part.n_rows if part.n_rows <= room else 0
+    return held, others
 
 
 def chunk_rows(n_features: int) -> int:
@@ -171,7 +203,7 @@ def read_ahead(parts: Sequence[Part], threads: int) -> Generator[Columns]:
     def read() -> None:
         try:
             for part in iter(next_part, None):
-                for chunk in part():
+                for chunk in part.read():
                     room.acquire()
                     if closed:
                         return
@@ -202,7 +234,3 @@ def read_ahead(parts: Sequence[Part], threads: int) -> Generator[Columns]:
 def _flaws(columns: Columns) -> tuple[int, npt.NDArray[np.bool_]]:
     """The number of rows, and which columns hold anything that is not a finite number."""
     return len(columns[0]), np.array([not np.isfinite(column).all() for column in columns])
-
-
-def _threads(n_jobs: int | None) -> int:
-    return int(effective_n_jobs(-1 if n_jobs is None else n_jobs))

@@ -21,7 +21,7 @@ from scipy import sparse
 from pemeans.domain import Domain, domain_read_from
 from pemeans.errors import DataError, DataTypeError, PemeansError
 from pemeans.rows.base import Source
-from pemeans.rows.memory import BLOCK_ROWS, MemoryRows
+from pemeans.rows.memory import MemoryRows, in_blocks
 
 FloatTable = npt.NDArray[np.floating[Any]]
 
@@ -53,8 +53,7 @@ class Table:
 
     def chunks(self) -> Iterator[FloatTable]:
         """The rows in the user's units, in their order, some at a time."""
-        for start in range(0, self.n_rows, BLOCK_ROWS):
-            yield self.values[start : start + BLOCK_ROWS]
+        yield from in_blocks(self.values)
 
     def rows(self, domain: Domain, n_jobs: int | None) -> MemoryRows:
         """The rows on the domain's grid, in memory."""
@@ -79,6 +78,13 @@ def read_table(data: Any) -> Table:
     array([[1., 2.],
            [3., 4.]])
     """
+    table = read_part(data)
+    check_filled(table.n_rows, table.n_features)
+    return table
+
+
+def read_part(data: Any) -> Table:
+    """Check and convert a part of the rows, which may well be empty."""
     try:
         table = _converted(data)
     except (PemeansError, MemoryError):
@@ -88,9 +94,22 @@ def read_table(data: Any) -> Table:
     # Raised out here, where no other error is chained: a library's own words may quote a private value.
     if table is None:
         raise DataError(UNREADABLE)
-    check_shape(table.values.shape)
     _check_finite(table)
     return table
+
+
+def checked(part: Any) -> Table | DataError:
+    """A part of the rows on a worker, or what is wrong with it.
+
+    An error is returned, not raised: engines write the arguments of a task that failed to their logs, and
+    those are private rows.
+    """
+    try:
+        return read_part(part)
+    except DataError as error:
+        return error
+    except MemoryError:
+        return DataError("a partition of X does not fit into a worker's memory; use more partitions")
 
 
 def check_same_features(table: Source, width: int, names: Sequence[str] | None, model: str) -> None:
@@ -155,9 +174,7 @@ def check_columns(frame: nw.DataFrame[Any]) -> None:
     """Every column must hold numbers, by its type."""
     for name, column in zip(frame.columns, frame.iter_columns(), strict=True):
         if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-            raise DataTypeError(
-                f"column {name!r} of X holds {column.dtype}, not numbers; drop it or encode it as numbers"
-            )
+            raise DataTypeError(not_numbers(name, column.dtype))
 
 
 def _from_frame(frame: nw.DataFrame[Any]) -> Table:
@@ -213,10 +230,11 @@ def _as_float64(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         return array.astype(np.float64, copy=False)
 
 
-def check_shape(shape: tuple[int, ...]) -> None:
+def check_filled(n_rows: int, n_features: int) -> None:
     """At least one row and one column."""
-    for axis, name in enumerate(("sample", "feature")):
-        if shape[axis] == 0:
+    shape = (n_rows, n_features)
+    for size, name in zip(shape, ("sample", "feature"), strict=True):
+        if size == 0:
             raise DataError(f"Found array with 0 {name}(s) (shape={shape}) while a minimum of 1 is required.")
 
 
@@ -229,7 +247,12 @@ def _check_finite(table: Table) -> None:
         raise DataError(not_finite(int(bad.argmax()), table.names))
 
 
+def not_numbers(name: str, kind: Any) -> str:
+    """What to say about a column of another type."""
+    return f"column {name!r} of X holds {kind}, not numbers; drop it or encode it as numbers"
+
+
 def not_finite(column: int, names: Sequence[str] | None) -> str:
-    """What to say when a column holds what is no finite number."""
+    """What to say about a column that holds what is no finite number."""
     where = repr(names[column]) if names else str(column)
     return f"Input X contains NaN, infinity or a missing value in column {where}; drop or fill such rows"
