@@ -1,10 +1,10 @@
 """Rows larger than memory: a fit of Parquet files and of a memmap beside a fit of the same rows in memory.
 
 Writes made-up rows to a temporary folder (twice, 5 GB by default), fits them in processes of their own, in
-turns, and deletes them. Prints a table: seconds, processor seconds, peak memory, and whether what was released
-is the same to the last bit.
+turns, and deletes them. Prints a table: seconds, processor seconds, peak memory, and whether what was
+released is the same to the last bit.
 
-Run it as ``python benchmarks/streaming.py [--rows N] [--repeats R] [--jobs J] [--folder FOLDER]``.
+Run it as ``python benchmarks/streaming.py [--rows N] [--repeats R] [--jobs J] [--methods M ...] [--folder FOLDER]``.
 """
 
 from __future__ import annotations
@@ -111,6 +111,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=20_000_000)
     parser.add_argument("--repeats", type=int, default=2)
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
+    parser.add_argument("--methods", nargs="+", choices=METHODS, default=list(METHODS))
     parser.add_argument("--folder", type=Path)
     parser.add_argument("--fit", nargs=3, metavar=("WAY", "METHOD", "FOLDER"), help=argparse.SUPPRESS)
     asked = parser.parse_args()
@@ -124,7 +125,7 @@ def main() -> None:
         print(f"{asked.rows:,} rows of {COLUMNS} columns, k = {CLUSTERS}, n_jobs = {asked.jobs}\n")
         print("| method | rows in | seconds | speed | processor s | speed by these | peak GiB | same bits |")
         print("| --- | --- | --- | --- | --- | --- | --- | --- |")
-        for method in METHODS:
+        for method in asked.methods:
             runs: dict[str, list[dict[str, Any]]] = {way: [] for way in WAYS}
             for _ in range(asked.repeats):
                 for way in WAYS:

@@ -133,7 +133,7 @@ class PrivateKMeans(
     ) -> Selection:
         """The method itself: it sees the rows through the curator only."""
 
-    def fit_predict(self, X: Any, y: Any = None) -> Labels:
+    def fit_predict(self, X: Any, y: Any = None) -> Any:
         """Fit, then label the same rows: the labels are as private as the rows, handle them so."""
         return self.fit(X).predict(X)
 
@@ -149,7 +149,7 @@ class PrivateKMeans(
         """
         engine = engine_of(X)
         if engine is None:
-            return np.concatenate(list(self.iter_predict(X)), dtype=np.int32)
+            return np.concatenate(list(self.iter_predict(X)))
         check_is_fitted(self)
         traveling = copy(self)
         traveling.progress = False  # what the user watches a fit with may not be able to travel
@@ -162,7 +162,8 @@ class PrivateKMeans(
     def _labels_of_part(self, part: Any) -> Labels:
         """The labels of a part of the rows on a worker, which may well be empty."""
         labels = map(_nearest, self._squared_distances(read_part(part)))
-        return np.concatenate([np.empty(0, dtype=np.int32), *labels])
+        whole: Labels = np.concatenate([np.empty(0, dtype=np.int32), *labels])
+        return whole
 
     def transform(self, X: Any) -> FloatArray:
         """Distances of every row to every center, in the domain's metric."""
