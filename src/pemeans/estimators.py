@@ -131,7 +131,7 @@ class PrivateKMeans(
     ) -> Selection:
         """The method itself: it sees the rows through the curator only."""
 
-    def fit_predict(self, X: Any, y: Any = None) -> Labels:
+    def fit_predict(self, X: Any, y: Any = None) -> Any:
         """Fit, then label the same rows: the labels are as private as the rows, handle them so."""
         return self.fit(X).predict(X)
 
