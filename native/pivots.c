@@ -11,9 +11,9 @@
 #define SAMPLE_PER_PIVOT 8
 #define TRIALS 2
 #define PIVOT_STEPS 1
-#define MEMBERS_PER_PIVOT 16
+#define MEMBERS_PER_PIVOT 48
 #define ENOUGH_TO_GROUP 256 /* fewer candidates are one group */
-#define FEWEST 16    /* pivots, where there are enough candidates */
+#define FEWEST 8     /* pivots, where there are enough candidates */
 #define WORTHWHILE 0.6f  /* twice the pivots must shorten the mean distance to this part of it */
 
 /* Fractions that fall evenly into [0, 1): multiples of the golden ratio. */

@@ -134,22 +134,34 @@ static inline void FN(point)(const candidate_index *ix, int64_t first, int64_t c
     for (int b = 0; b < BLOCK; b++) c[b] = ix->rounded + (first + (b < count ? b : count - 1)) * ix->pairs;
 }
 
-/* The two best scores among the members from `from` to before `to`; the best one's place in its low bits. */
-static void FN(best_two)(const candidate_index *ix, const FN(tile) *t, int64_t from, int64_t to, ints *one,
-                         ints *two)
+/* Take in the scores of `count` of BLOCK candidates; each score names its candidate in its low bits. */
+static inline __attribute__((always_inline)) void FN(rank)(const ints *score, int64_t count, int32_t number,
+                                                           ints *first, ints *second)
 {
-    ints first = (ints){0} + INT32_MIN, second = first;
-    for (int64_t i = from; i < to; i += BLOCK) {
-        const int32_t *c[BLOCK];
-        ints score[BLOCK];
-        const int64_t count = to - i < BLOCK ? to - i : BLOCK;
-        FN(point)(ix, i, count, c);
-        FN(score)(t->rounded, ix->pairs, c, score);
-        for (int b = 0; b < count; b++) {
-            const ints v = (score[b] & -(1 << INDEX_BITS)) | (int32_t)(i + b - from);
-            second = MAX(second, MIN(first, v));
-            first = MAX(first, v);
-        }
+    for (int b = 0; b < count; b++) {
+        const ints v = (score[b] & -(1 << INDEX_BITS)) | (number + b);
+        *second = MAX(*second, MIN(*first, v));
+        *first = MAX(*first, v);
+    }
+}
+
+/* The two best scores among the members from `from` to before `to`. On its own, or the compiler runs out of
+ * registers in the one loop that counts. */
+static __attribute__((noinline)) void FN(best_two)(const candidate_index *ix, const ints *rounded, int64_t from,
+                                                   int64_t to, ints *one, ints *two)
+{
+    const int32_t *c[BLOCK];
+    ints score[BLOCK], first = (ints){0} + INT32_MIN, second = first;
+    int64_t i = from;
+    for (; i + BLOCK <= to; i += BLOCK) {
+        FN(point)(ix, i, BLOCK, c);
+        FN(score)(rounded, ix->pairs, c, score);
+        FN(rank)(score, BLOCK, (int32_t)(i - from), &first, &second);
+    }
+    if (i < to) {
+        FN(point)(ix, i, to - i, c);
+        FN(score)(rounded, ix->pairs, c, score);
+        FN(rank)(score, to - i, (int32_t)(i - from), &first, &second);
     }
     *one = first;
     *two = second;
@@ -263,7 +275,7 @@ static int FN(visit)(const candidate_index *ix, FN(tile) *t, int64_t g, FN(verdi
         FN(round_rows)(ix, t, g, shell->scale);
         if (verdict) { FN(judge)(ix, t, shell->scale, a, b, verdict); continue; }
         ints one, two;
-        FN(best_two)(ix, t, a, b, &one, &two);
+        FN(best_two)(ix, t->rounded, a, b, &one, &two);
         if (!FN(merge)(ix, t, shell->scale, a, one, two)) continue;
         nearer = 1;
         if (!FN(annulus)(t, ix->radius[g], &from, &to)) break;
