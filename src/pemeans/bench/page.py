@@ -138,8 +138,8 @@ def _unfinished(results: Results, table: Table1) -> str:
     sources = {json.loads(record.outcome.environment)["source"] for record in results.records}
     if len(sources) > 1:
         remarks.append(
-            f"The runs are of {len(sources)} different versions of the source; at the end of this page stands "
-            "which methods ran with which."
+            f"The runs are of {len(sources)} different versions of the source; which methods ran with which "
+            "stands at the end of this page."
         )
     if results.failed:
         remarks.append(
