@@ -15,7 +15,7 @@ from pemeans.bench.datasets import prepared
 from pemeans.bench.methods import ALL_METHODS, METHODS, NO_BUDGET, REFERENCE
 from pemeans.bench.registry import REGISTRY
 from pemeans.bench.runs import canonical
-from pemeans.bench.style import LOOKS, canvas, curve, legend, save
+from pemeans.bench.style import LOOKS, canvas, curve, frame, legend, plain, save
 from pemeans.bench.suites import EPSILONS, FAMILIES, LABELED, REAL, VOTE_SPLITTING
 from pemeans.bench.tables import build, paper_table
 from pemeans.bench.tuning import iterations_figure, variation_figure
@@ -24,6 +24,8 @@ from pemeans.kernels.grid import FloatArray
 
 Draw = Callable[[Results], Figure | None]
 SCALING_EPSILON = 1.0
+FULL = 1.03
+"""Just above an accuracy of 1, the most that there is."""
 CROWDED_OUT = ("BalcanKMeans",)
 """Left out of the plots of the scale family, as in the paper: an order of magnitude worse than the others."""
 
@@ -153,7 +155,7 @@ def areas(results: Results) -> Figure | None:
         )
     axes.axvline(1.0, color="black", linestyle="--", linewidth=1, label="Non-private")
     axes.set_xscale("log")
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+    plain(axes.xaxis)
     axes.set_yticks(range(len(rows)), [row.dataset for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel("area under the loss curve, as a multiple of the non-private one (log scale)")
@@ -191,6 +193,10 @@ def _against_epsilon(
         axes.set_xticks(EPSILONS, [f"{epsilon:g}" for epsilon in EPSILONS])
         if log:
             axes.set_yscale("log")
+            plain(axes.yaxis)
+            frame(axes)
+        else:
+            axes.set_ylim(top=min(axes.get_ylim()[1], FULL))
     for axes in flat[len(there) :]:
         axes.set_visible(False)
     for line in grid:
@@ -247,6 +253,9 @@ def _against_clusters(axes: Axes, results: Results, names: list[str], hidden: tu
             curve(axes, method, [k for k, _ in seen], [point for _, point in seen])
     axes.set_xscale("log", base=2)
     axes.set_yscale("log")
+    if axes.lines:
+        plain(axes.yaxis)
+        frame(axes)
     ticks = [REGISTRY[name].k for name in names]
     axes.set_xticks(ticks, map(str, ticks))
 

@@ -138,7 +138,8 @@ def _unfinished(results: Results, table: Table1) -> str:
     sources = {json.loads(record.outcome.environment)["source"] for record in results.records}
     if len(sources) > 1:
         remarks.append(
-            f"The runs are of {len(sources)} different versions of the source; make them anew with one."
+            f"The runs are of {len(sources)} different versions of the source; which methods ran with which "
+            "stands at the end of this page."
         )
     if results.failed:
         remarks.append(
@@ -241,17 +242,19 @@ def _machine(results: Results) -> str:
     lines = []
     for description in dict.fromkeys(record.outcome.environment for record in results.records):
         facts = json.loads(description)
-        count = sum(record.outcome.environment == description for record in results.records)
+        mine = [r.run.method for r in results.records if r.outcome.environment == description]
+        methods = ", ".join(METHODS[name].label for name in METHODS if name in mine)
         packages = ", ".join(f"{name} {version}" for name, version in facts["packages"].items())
         lines.append(
             [
-                f"{count:,}",
+                f"{len(mine):,}",
+                methods,
                 f"{facts['processor']}, {facts['cores']} cores, {facts['system']}",
                 f"Python {facts['python']}, {packages}",
                 facts["source"],
             ]
         )
-    return _plain_table(["Runs", "Machine", "Versions", "Source fingerprint"], lines, text=True)
+    return _plain_table(["Runs", "Methods", "Machine", "Versions", "Source fingerprint"], lines, text=True)
 
 
 def _plain_table(head: Sequence[str], lines: Sequence[Sequence[str]], text: bool = False) -> str:

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from pemeans.bench.analysis import DEFAULTS, Results
 from pemeans.bench.registry import REGISTRY
 from pemeans.bench.smoothing import lowess
-from pemeans.bench.style import LOOKS, canvas
+from pemeans.bench.style import LOOKS, canvas, plain
 from pemeans.bench.suites import DEFAULT_INDEX, DEFAULT_SCALE, ITERATIONS, LEVY_INDICES, SCALES, VARIATIONS
 from pemeans.kernels.grid import FloatArray
 
@@ -140,6 +140,8 @@ def _default_against_best(axes: Axes, found: list[Grid], name: str) -> None:
     axes.plot(ends, ends, color="black", linewidth=1, linestyle="--", label="y = x")
     axes.set_xscale("log")
     axes.set_yscale("log")
+    plain(axes.xaxis)
+    plain(axes.yaxis)
     axes.set_aspect("equal")
     axes.set_xlabel("loss of the best setting (log scale)")
     axes.set_ylabel(f"loss of {name} (log scale)")
