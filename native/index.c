@@ -1,12 +1,12 @@
 /* Builds the index of the candidates that nearest.h describes. Whatever it chooses, the answers are the same. */
 #include "nearest.h"
 
+#include "clones.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define SAMPLE_PER_PIVOT 12
-#define PIVOT_STEPS 2
 #define FEW_MEMBERS 12 /* a shell has at least so many, if the group allows it */
 
 void free_index(candidate_index *ix)
@@ -24,106 +24,70 @@ static int64_t squared_length(const int32_t *c, int64_t d)
     return sum;
 }
 
-static void set_pivot(candidate_index *ix, int64_t g, const double *place)
+typedef struct { uint64_t key; int32_t value; } sortable;
+
+#define DIGIT_BITS 10
+#define KEY_BITS 40
+
+/* A list and a distance as one number: sorts by the list first. Bits of positive floats rise with them. */
+static uint64_t sorting_key(int64_t list, float distance)
 {
-    double squared = 0;
-    for (int64_t j = 0; j < ix->d; j++) {
-        const double whole = rint(place[j]);
-        ix->pivots[g * ix->d + j] = (float)whole;
-        squared += whole * whole;
-    }
-    ix->half[g] = (float)(squared / 2);
+    uint32_t bits;
+    memcpy(&bits, &distance, sizeof bits);
+    return (uint64_t)list << 31 | bits;
 }
 
-static int64_t nearest_pivot(const candidate_index *ix, const int32_t *c)
+/* Radix sort; `spare` is as long as `items`, which hold the result. */
+static void sort_items(sortable *items, sortable *spare, int64_t n)
 {
-    int64_t best = 0;
-    float top = -INFINITY;
-    for (int64_t g = 0; g < ix->groups; g++) {
-        const float *p = ix->pivots + g * ix->d;
-        float lane[8] = {0};
-        int64_t j = 0;
-        for (; j + 8 <= ix->d; j += 8)
-            for (int l = 0; l < 8; l++) lane[l] += (float)c[j + l] * p[j + l];
-        float score = -ix->half[g];
-        for (; j < ix->d; j++) score += (float)c[j] * p[j];
-        for (int l = 0; l < 8; l++) score += lane[l];
-        if (score > top) { top = score; best = g; }
+    for (int shift = 0; shift < KEY_BITS; shift += DIGIT_BITS) {
+        int64_t start[(1 << DIGIT_BITS) + 1] = {0};
+        for (int64_t i = 0; i < n; i++) start[(items[i].key >> shift & ((1 << DIGIT_BITS) - 1)) + 1]++;
+        for (int b = 0; b < 1 << DIGIT_BITS; b++) start[b + 1] += start[b];
+        for (int64_t i = 0; i < n; i++) spare[start[items[i].key >> shift & ((1 << DIGIT_BITS) - 1)]++] = items[i];
+        sortable *swap = items; items = spare; spare = swap;
     }
-    return best;
 }
 
-/* The i-th of a sample that is spread over all candidates, wherever they are in the population. */
-static int64_t sampled(int64_t i, int64_t m)
+/* The distance of two points, one of integers that are exact in float32 or both of whole floats. */
+#define LANES_OF_SUM 16
+CLONES static float distance_of(const int32_t *c, const float *p, int64_t d)
 {
-    return (int64_t)(((uint64_t)i * 0x9E3779B97F4A7C15u >> 11) % (uint64_t)m);
-}
-
-/* A few Lloyd steps on a sample. */
-static int choose_pivots(candidate_index *ix)
-{
-    const int64_t d = ix->d, groups = ix->groups, m = ix->m;
-    const int64_t wanted = groups * SAMPLE_PER_PIVOT, sample = wanted < m ? wanted : m;
-    double *sums = malloc((size_t)(groups * (d + 1)) * sizeof(double));
-    if (!sums) return 0;
-    for (int64_t g = 0; g < groups; g++) {
-        const int32_t *c = ix->candidates + sampled(g + 1, m) * d;
-        for (int64_t j = 0; j < d; j++) sums[j] = c[j];
-        set_pivot(ix, g, sums);
-    }
-    for (int step = 0; step < PIVOT_STEPS; step++) {
-        memset(sums, 0, (size_t)(groups * (d + 1)) * sizeof(double));
-        for (int64_t i = 0; i < sample; i++) {
-            const int32_t *c = ix->candidates + (sample == m ? i : sampled(i + 1, m)) * d;
-            double *sum = sums + nearest_pivot(ix, c) * (d + 1);
-            for (int64_t j = 0; j < d; j++) sum[j] += c[j];
-            sum[d]++;
+    double lane[LANES_OF_SUM] = {0}, sum = 0;
+    int64_t j = 0;
+    for (; j + LANES_OF_SUM <= d; j += LANES_OF_SUM)
+        for (int l = 0; l < LANES_OF_SUM; l++) {
+            const double gap = c[j + l] - (double)p[j + l];
+            lane[l] += gap * gap;
         }
-        for (int64_t g = 0; g < groups; g++) {
-            double *sum = sums + g * (d + 1);
-            if (!(sum[d] > 0)) continue;
-            for (int64_t j = 0; j < d; j++) sum[j] /= sum[d];
-            set_pivot(ix, g, sum);
-        }
-    }
-    free(sums);
-    return 1;
-}
-
-typedef struct { float key; int32_t value; } sortable;
-
-static int by_key(const void *a, const void *b)
-{
-    const float x = ((const sortable *)a)->key, y = ((const sortable *)b)->key;
-    return x < y ? -1 : x > y;
+    for (; j < d; j++) sum += (c[j] - (double)p[j]) * (c[j] - (double)p[j]);
+    for (int l = 0; l < LANES_OF_SUM; l++) sum += lane[l];
+    return (float)sqrt(sum);
 }
 
 /* Members of each group, by their distance to the pivot. */
-static int sort_members(candidate_index *ix, int32_t *start)
+static int sort_members(candidate_index *ix, int32_t *start, int set)
 {
-    sortable *sorted = malloc((size_t)ix->m * sizeof(sortable));
+    sortable *items = malloc((size_t)(2 * ix->m) * sizeof(sortable));
     int32_t *home = malloc((size_t)ix->m * sizeof(int32_t));
-    if (!sorted || !home) { free(sorted); free(home); return 0; }
-    memset(start, 0, (size_t)(ix->groups + 1) * sizeof(int32_t));
-    for (int64_t i = 0; i < ix->m; i++) {
-        home[i] = (int32_t)nearest_pivot(ix, ix->candidates + i * ix->d);
-        start[home[i] + 1]++;
+    const int done = items && home && find_pivots(ix, ix->candidates, ix->m, set, home);
+    if (done) {
+        memset(start, 0, (size_t)(ix->groups + 1) * sizeof(int32_t));
+        for (int64_t i = 0; i < ix->m; i++) {
+            const float distance = distance_of(ix->candidates + i * ix->d, ix->pivots + home[i] * ix->d, ix->d);
+            items[i] = (sortable){sorting_key(home[i], distance), (int32_t)i};
+            start[home[i] + 1]++;
+        }
+        for (int64_t g = 0; g < ix->groups; g++) start[g + 1] += start[g];
+        sort_items(items, items + ix->m, ix->m);
+        for (int64_t i = 0; i < ix->m; i++) {
+            const uint32_t bits = (uint32_t)(items[i].key & 0x7FFFFFFF);
+            memcpy(ix->distance + i, &bits, sizeof bits);
+            ix->member[i] = items[i].value;
+        }
     }
-    for (int64_t g = 0; g < ix->groups; g++) start[g + 1] += start[g];
-    for (int64_t i = ix->m; i-- > 0;) {
-        const int32_t *c = ix->candidates + i * ix->d;
-        const float *p = ix->pivots + home[i] * ix->d;
-        double squared = 0;
-        for (int64_t j = 0; j < ix->d; j++) squared += (c[j] - (double)p[j]) * (c[j] - (double)p[j]);
-        sorted[--start[home[i] + 1]] = (sortable){(float)sqrt(squared), (int32_t)i};
-    }
-    for (int64_t g = 0; g < ix->groups; g++) start[g] = start[g + 1];
-    start[ix->groups] = (int32_t)ix->m;
-    for (int64_t g = 0; g < ix->groups; g++)
-        qsort(sorted + start[g], (size_t)(start[g + 1] - start[g]), sizeof(sortable), by_key);
-    for (int64_t i = 0; i < ix->m; i++) { ix->member[i] = sorted[i].value; ix->distance[i] = sorted[i].key; }
-    free(sorted); free(home);
-    return 1;
+    free(items); free(home);
+    return done;
 }
 
 /* Shells: members whose distances differ by no more than a factor of two, unless they would be too few. */
@@ -146,53 +110,57 @@ static void cut_shells(candidate_index *ix, const int32_t *start)
     ix->first_shell[ix->groups] = made;
 }
 
-/* The j-th of the 16-bit numbers that are kept in pairs, the even one in the low half on any machine. */
-static void put(int32_t *pairs, int64_t j, double value)
+/* A member seen from its pivot in 16 bits, two numbers to a word, the even one in the low half on any machine. */
+CLONES static void round_member(const int32_t *c, const float *p, int64_t d, float scale, int32_t *restrict whole,
+                                int32_t *restrict out)
 {
-    const uint32_t bits = (uint16_t)(int16_t)value;
-    pairs[j / 2] |= (int32_t)(j % 2 ? bits << 16 : bits);
+    for (int64_t j = 0; j < d; j++) {
+        const float place = scale * ((float)c[j] - p[j]);
+        whole[j] = (int32_t)(place + (place < 0 ? -0.5f : 0.5f));
+    }
+    for (int64_t j = 0; j < d / 2; j++) out[j] = (whole[2 * j] & 0xFFFF) | (int32_t)((uint32_t)whole[2 * j + 1] << 16);
+    out[d / 2] = d % 2 ? whole[d - 1] & 0xFFFF : 0;
 }
 
-/* The members seen from their pivots in 16 bits, and minus half their squared lengths in the next place. */
-static void round_members(candidate_index *ix)
+/* All members so, and minus half their squared lengths in the place after that. */
+static int round_members(candidate_index *ix)
 {
+    int32_t *whole = malloc((size_t)ix->d * sizeof(int32_t));
+    if (!whole) return 0;
     for (int64_t g = 0; g < ix->groups; g++)
         for (int32_t s = ix->first_shell[g]; s < ix->first_shell[g + 1]; s++)
             for (int32_t i = ix->shells[s].first; i < ix->shells[s].first + ix->shells[s].count; i++) {
-                const int32_t *c = ix->candidates + (int64_t)ix->member[i] * ix->d;
-                const float *p = ix->pivots + g * ix->d;
                 int32_t *out = ix->rounded + i * ix->pairs;
-                const double scale = (double)ix->shells[s].scale;
-                double squared = 0;
-                for (int64_t j = 0; j < ix->d; j++) {
-                    const double place = scale * (c[j] - (double)p[j]);
-                    squared += place * place;
-                    put(out, j, rint(place));
-                }
-                put(out, ix->d, -rint(squared / (2 << BIAS_SHIFT)));
+                const double length = (double)ix->shells[s].scale * ix->distance[i];
+                const int32_t bias = -(int32_t)rint(length * length / (2 << BIAS_SHIFT));
+                round_member(ix->candidates + (int64_t)ix->member[i] * ix->d, ix->pivots + g * ix->d, ix->d,
+                             ix->shells[s].scale, whole, out);
+                out[ix->d / 2] |= ix->d % 2 ? (int32_t)((uint32_t)bias << 16) : bias & 0xFFFF;
             }
+    free(whole);
+    return 1;
 }
 
+/* Distances of pivots, and for each of them the others by nearness. */
 static int measure_gaps(candidate_index *ix)
 {
-    const int64_t groups = ix->groups;
-    sortable *near = malloc((size_t)groups * sizeof(sortable));
-    if (!near) return 0;
-    for (int64_t a = 0; a < groups; a++) {
-        for (int64_t b = 0; b < groups; b++) {
-            double squared = 0;
-            for (int64_t j = 0; j < ix->d; j++) {
-                const double gap = (double)ix->pivots[a * ix->d + j] - (double)ix->pivots[b * ix->d + j];
-                squared += gap * gap;
-            }
-            ix->gap[a * groups + b] = (float)sqrt(squared);
-            near[b] = (sortable){a == b ? -1 : ix->gap[a * groups + b], (int32_t)b};
+    const int64_t groups = ix->groups, d = ix->d, all = groups * groups;
+    sortable *items = malloc((size_t)(2 * all) * sizeof(sortable));
+    int32_t *whole = malloc((size_t)d * sizeof(int32_t));
+    if (items && whole) {
+        for (int64_t a = 0; a < groups; a++) {
+            for (int64_t j = 0; j < d; j++) whole[j] = (int32_t)ix->pivots[a * d + j];
+            for (int64_t b = 0; b < groups; b++)
+                ix->gap[a * groups + b] = b < a ? ix->gap[b * groups + a] : distance_of(whole, ix->pivots + b * d, d);
         }
-        qsort(near, (size_t)groups, sizeof(sortable), by_key);
-        for (int64_t b = 0; b < groups; b++) ix->closest[a * groups + b] = near[b].value;
+        for (int64_t i = 0; i < all; i++)
+            items[i] = (sortable){sorting_key(i / groups, ix->gap[i]), (int32_t)(i % groups)};
+        sort_items(items, items + all, all);
+        for (int64_t i = 0; i < all; i++) ix->closest[i] = items[i].value;
     }
-    free(near);
-    return 1;
+    const int done = items && whole;
+    free(items); free(whole);
+    return done;
 }
 
 static int allocate(candidate_index *ix)
@@ -202,7 +170,7 @@ static int allocate(candidate_index *ix)
     ix->squared = malloc(m * sizeof(int64_t));
     ix->member = malloc(m * sizeof(int32_t));
     ix->distance = malloc(m * sizeof(float));
-    ix->rounded = calloc(m * (size_t)ix->pairs, sizeof(int32_t));
+    ix->rounded = malloc(m * (size_t)ix->pairs * sizeof(int32_t));
     ix->pivots = malloc(groups * d * sizeof(float));
     ix->half = malloc(groups * sizeof(float));
     ix->gap = malloc(groups * groups * sizeof(float));
@@ -214,22 +182,31 @@ static int allocate(candidate_index *ix)
            ix->half && ix->gap && ix->closest && ix->radius && ix->first_shell && ix->shells;
 }
 
-candidate_index *build_index(const int32_t *candidates, int64_t m, int64_t d, int64_t groups)
+static int fill_index(candidate_index *ix, const int32_t *candidates, int64_t groups, int set)
 {
-    candidate_index *ix = calloc(1, sizeof(candidate_index));
-    int32_t *start = malloc((size_t)(groups + 1) * sizeof(int32_t));
-    int done = 0;
-    if (ix && start) {
-        ix->m = m; ix->d = d; ix->groups = groups; ix->pairs = (d + 2) / 2;
-        if (allocate(ix)) {
-            memcpy(ix->candidates, candidates, (size_t)(m * d) * sizeof(int32_t));
-            for (int64_t i = 0; i < m; i++) ix->squared[i] = squared_length(candidates + i * d, d);
-            for (int64_t i = 0; i < m * d; i++) ix->wide |= candidates[i] >= EXACT_FLOAT || candidates[i] <= -EXACT_FLOAT;
-            done = ix->wide || (choose_pivots(ix) && sort_members(ix, start) && measure_gaps(ix));
-            if (done && !ix->wide) { cut_shells(ix, start); round_members(ix); }
-        }
+    memcpy(ix->candidates, candidates, (size_t)(ix->m * ix->d) * sizeof(int32_t));
+    for (int64_t i = 0; i < ix->m; i++) ix->squared[i] = squared_length(candidates + i * ix->d, ix->d);
+    for (int64_t i = 0; i < ix->m * ix->d; i++)
+        ix->wide |= candidates[i] >= EXACT_FLOAT || candidates[i] <= -EXACT_FLOAT;
+    if (ix->wide) return 1;
+    int32_t *start = malloc((size_t)(ix->groups + 1) * sizeof(int32_t));
+    int done = start && choose_pivots(ix, groups, set) && sort_members(ix, start, set) && measure_gaps(ix);
+    if (done) {
+        cut_shells(ix, start);
+        done = round_members(ix);
     }
     free(start);
-    if (!done) { free_index(ix); return NULL; }
-    return ix;
+    return done;
+}
+
+/* With so many groups, or with as many as pay if that is 0. */
+candidate_index *build_index(const int32_t *candidates, int64_t m, int64_t d, int64_t groups, int set)
+{
+    candidate_index *ix = calloc(1, sizeof(candidate_index));
+    if (!ix) return NULL;
+    ix->m = m; ix->d = d; ix->pairs = (d + 2) / 2;
+    ix->groups = groups ? groups : m < MOST_PIVOTS ? m : MOST_PIVOTS;
+    if (allocate(ix) && fill_index(ix, candidates, groups, set)) return ix;
+    free_index(ix);
+    return NULL;
 }

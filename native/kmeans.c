@@ -1,6 +1,7 @@
 /* Weighted k-means on the grid (kmeans.py has the twin that explains it). */
 #include "module.h"
 
+#include "clones.h"
 #include "exact_floats.h"
 #include "nearest.h"
 
@@ -119,7 +120,7 @@ static double loss_of(const clustering *s, const int32_t *centers)
 
 static int assign(clustering *s, const int32_t *centers)
 {
-    candidate_index *index = build_index(centers, s->k, s->d, 1);
+    candidate_index *index = build_index(centers, s->k, s->d, 1, best_instruction_set());
     const int done = index && find_nearest(index, s->points, s->n, best_instruction_set(), s->labels);
     free_index(index);
     return done;

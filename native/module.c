@@ -12,18 +12,19 @@ static void release_index(PyObject *capsule)
     free_index(PyCapsule_GetPointer(capsule, INDEX));
 }
 
-/* index(candidates, d, groups) -> capsule */
+/* index(candidates, d, groups, instruction_set) -> capsule */
 static PyObject *py_index(PyObject *self, PyObject *args)
 {
     (void)self;
     Py_buffer candidates;
     Py_ssize_t d, groups;
-    if (!PyArg_ParseTuple(args, "y*nn", &candidates, &d, &groups)) return NULL;
+    int set;
+    if (!PyArg_ParseTuple(args, "y*nni", &candidates, &d, &groups, &set)) return NULL;
     const int64_t m = d > 0 ? candidates.len / (4 * d) : 0;
     candidate_index *built = NULL;
-    if (m > 0 && groups > 0) {
+    if (m > 0) {
         Py_BEGIN_ALLOW_THREADS
-        built = build_index(candidates.buf, m, d, groups < m ? groups : m);
+        built = build_index(candidates.buf, m, d, groups < m ? groups : m, set);
         Py_END_ALLOW_THREADS
     }
     PyBuffer_Release(&candidates);
@@ -86,7 +87,7 @@ static PyObject *py_instruction_sets(PyObject *self, PyObject *args)
 }
 
 static PyMethodDef methods[] = {
-    {"index", py_index, METH_VARARGS, "index(candidates, d, groups): what find asks"},
+    {"index", py_index, METH_VARARGS, "index(candidates, d, groups, instruction_set): what find asks"},
     {"same", py_same, METH_VARARGS, "same(index, candidates, d): was it built of these candidates?"},
     {"find", py_find, METH_VARARGS, "find(index, rows, labels, instruction_set): fill labels"},
     {"scan", py_scan, METH_VARARGS, "scan(candidates, d, rows, labels): fill labels, one candidate after another"},

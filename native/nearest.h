@@ -18,6 +18,7 @@
 #define STEEPEST 1.99f     /* a row's scale is at most so many times the shell's: its weight fits 16 bits */
 #define INDEX_BITS 8       /* the low bits of a score make room for the candidate's number in its shell */
 #define SHELL_MEMBERS 128
+#define MOST_PIVOTS 128
 #define EXACT_FLOAT (1 << 24) /* coordinates below this are exact in float32 */
 
 typedef struct {
@@ -33,7 +34,7 @@ typedef struct {
     int32_t *member;             /* [m]: sorted place -> candidate */
     float *distance;             /* [m]: of the member to its pivot */
     int32_t *rounded;            /* [m][pairs] */
-    float *pivots;               /* [groups][d], whole numbers */
+    float *pivots;               /* [groups][d], whole numbers; room for `most` */
     float *half;                 /* [groups]: |p|^2 / 2 */
     float *gap;                  /* [groups][groups]: distances of pivots */
     int32_t *closest;            /* [groups][groups]: groups by falling nearness to a pivot */
@@ -46,7 +47,9 @@ typedef struct {
 
 enum { PLAIN, AVX2, AVX512, VNNI, INSTRUCTION_SETS };
 
-candidate_index *build_index(const int32_t *candidates, int64_t m, int64_t d, int64_t groups);
+candidate_index *build_index(const int32_t *candidates, int64_t m, int64_t d, int64_t groups, int set);
+int choose_pivots(candidate_index *index, int64_t groups, int set);
+int find_pivots(const candidate_index *index, const int32_t *points, int64_t n, int set, int32_t *home);
 void free_index(candidate_index *index);
 int find_nearest(const candidate_index *index, const int32_t *rows, int64_t n, int set, int32_t *labels);
 int best_instruction_set(void);

@@ -1,6 +1,7 @@
 /* Sphere packing: which of these candidates keep their distance (packing.py). */
 #include "module.h"
 
+#include "clones.h"
 #include "exact_floats.h"
 
 #define PACK_LANES 16

@@ -12,11 +12,20 @@
 #define MAX(a, b) ((((a) > (b)) & (a)) | (~((a) > (b)) & (b)))
 #define MIN(a, b) ((((a) < (b)) & (a)) | (~((a) < (b)) & (b)))
 #define ROOT(v) root_of_four(v)
+#define MOST(v) most_of_four(v)
+#define ANY(mask) any_of_four(mask)
 typedef float four_floats __attribute__((vector_size(16)));
 static inline four_floats root_of_four(four_floats v)
 {
     return (four_floats){sqrtf(v[0]), sqrtf(v[1]), sqrtf(v[2]), sqrtf(v[3])};
 }
+static inline float most_of_four(four_floats v)
+{
+    const float a = v[0] > v[1] ? v[0] : v[1], b = v[2] > v[3] ? v[2] : v[3];
+    return a > b ? a : b;
+}
+typedef int32_t four_ints __attribute__((vector_size(16)));
+static inline int any_of_four(four_ints mask) { return (mask[0] | mask[1] | mask[2] | mask[3]) != 0; }
 #include "search.h"
 
 #if defined(__x86_64__)
@@ -30,6 +39,14 @@ static inline four_floats root_of_four(four_floats v)
 #define MAX(a, b) ((ints)_mm256_max_epi32((__m256i)(a), (__m256i)(b)))
 #define MIN(a, b) ((ints)_mm256_min_epi32((__m256i)(a), (__m256i)(b)))
 #define ROOT(v) ((floats)_mm256_sqrt_ps((__m256)(v)))
+#define MOST(v) most_of_eight((__m256)(v))
+#define ANY(mask) (_mm256_movemask_ps((__m256)(mask)) != 0)
+static inline float most_of_eight(__m256 v)
+{
+    const __m128 four = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+    const __m128 two = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(two, _mm_movehdup_ps(two)));
+}
 #include "search.h"
 #pragma GCC pop_options
 
@@ -41,6 +58,8 @@ static inline four_floats root_of_four(four_floats v)
 #define MAX(a, b) ((ints)_mm512_max_epi32((__m512i)(a), (__m512i)(b)))
 #define MIN(a, b) ((ints)_mm512_min_epi32((__m512i)(a), (__m512i)(b)))
 #define ROOT(v) ((floats)_mm512_sqrt_ps((__m512)(v)))
+#define MOST(v) _mm512_reduce_max_ps((__m512)(v))
+#define ANY(mask) (_mm512_movepi32_mask((__m512i)(mask)) != 0)
 #include "search.h"
 #pragma GCC pop_options
 
@@ -52,6 +71,8 @@ static inline four_floats root_of_four(four_floats v)
 #define MAX(a, b) ((ints)_mm512_max_epi32((__m512i)(a), (__m512i)(b)))
 #define MIN(a, b) ((ints)_mm512_min_epi32((__m512i)(a), (__m512i)(b)))
 #define ROOT(v) ((floats)_mm512_sqrt_ps((__m512)(v)))
+#define MOST(v) _mm512_reduce_max_ps((__m512)(v))
+#define ANY(mask) (_mm512_movepi32_mask((__m512i)(mask)) != 0)
 #include "search.h"
 #pragma GCC pop_options
 #endif
@@ -81,6 +102,18 @@ int scan_exactly(const int32_t *rows, int64_t n, const int32_t *candidates, int6
         }
     }
     return 1;
+}
+
+int find_pivots(const candidate_index *ix, const int32_t *points, int64_t n, int set, int32_t *home)
+{
+    switch (set) {
+#if defined(__x86_64__)
+    case VNNI: return find_pivots_vnni(ix, points, n, home);
+    case AVX512: return find_pivots_avx512(ix, points, n, home);
+    case AVX2: return find_pivots_avx2(ix, points, n, home);
+#endif
+    default: return find_pivots_plain(ix, points, n, home);
+    }
 }
 
 int find_nearest(const candidate_index *ix, const int32_t *rows, int64_t n, int set, int32_t *labels)

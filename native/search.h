@@ -23,7 +23,7 @@ typedef struct {
     floats *x;      /* [d]: a coordinate of LANES rows */
     ints *rounded;  /* [pairs]: R, and W in the last place */
     floats squared, low, high; /* |r|^2; bounds of |r| */
-    floats scale;   /* rho */
+    floats scale, unit; /* rho, and 2 / rho */
     floats reach;   /* no candidate farther than this matters */
     floats estimate, floor, ceiling; /* of |x - c|^2 for the best candidate so far, and bounds of it */
     floats runner;  /* lower bound of |x - c|^2 for all others */
@@ -39,14 +39,7 @@ static inline floats FN(smaller)(floats a, floats b) { return FN(pick)(a < b, a,
 static inline floats FN(larger)(floats a, floats b) { return FN(pick)(a > b, a, b); }
 static inline floats FN(all)(float value) { return (floats){0} + value; }
 
-static inline float FN(most)(floats v)
-{
-    float top = v[0];
-    for (int l = 1; l < LANES; l++) top = v[l] > top ? v[l] : top;
-    return top;
-}
-
-static inline float FN(least)(floats v) { return -FN(most)(-v); }
+static inline float FN(least)(floats v) { return -MOST(-v); }
 
 static void FN(load)(floats *x, const int32_t *const *rows, int64_t d)
 {
@@ -111,10 +104,9 @@ static void FN(round_rows)(const candidate_index *ix, FN(tile) *t, int64_t g, fl
     const float *p = ix->pivots + g * ix->d;
     const int64_t d = ix->d, last = d / 2;
     const floats wanted = FN(smaller)(LONGEST / t->high, FN(all)(STEEPEST * sigma));
-    int changed = 0;
-    for (int l = 0; l < LANES; l++) changed |= t->scale[l] > wanted[l];
-    if (changed) {
+    if (ANY(t->scale > wanted)) {
         t->scale = wanted;
+        t->unit = 2 / wanted;
         for (int64_t j = 0; j < last; j++) {
             const ints a = FN(to_ints)((t->x[2 * j] - p[2 * j]) * wanted);
             const ints b = FN(to_ints)((t->x[2 * j + 1] - p[2 * j + 1]) * wanted);
@@ -168,7 +160,7 @@ static inline floats FN(to_floats)(ints v) { return __builtin_convertvector(v, f
 /* Squared distances for scores, and by how much they may be wrong. */
 static inline floats FN(gauge)(const FN(tile) *t, float sigma, float slack, float rounding, ints score, floats *off)
 {
-    const floats unit = 2 / (t->scale * sigma), gain = FN(to_floats)(score) * unit;
+    const floats unit = t->unit / sigma, gain = FN(to_floats)(score) * unit;
     *off = slack * unit + rounding * (t->squared + FN(larger)(gain, -gain));
     return t->squared - gain;
 }
@@ -180,8 +172,8 @@ static inline float FN(slack)(const candidate_index *ix)
     return 1.02f * sqrtf((float)ix->d) * LONGEST + 0.27f * (float)ix->d + 31300;
 }
 
-/* Take in the two best of a shell. */
-static void FN(merge)(const candidate_index *ix, FN(tile) *t, float sigma, int64_t from, ints one, ints two)
+/* Take in the two best of a shell; returns whether one of them is the best for some row. */
+static int FN(merge)(const candidate_index *ix, FN(tile) *t, float sigma, int64_t from, ints one, ints two)
 {
     const float slack = FN(slack)(ix), rounding = FN(rounding)(ix);
     floats off, off_two;
@@ -195,7 +187,9 @@ static void FN(merge)(const candidate_index *ix, FN(tile) *t, float sigma, int64
     t->estimate = FN(pick)(better, near, t->estimate);
     t->floor = FN(pick)(better, near - off, t->floor);
     t->ceiling = FN(pick)(better, near + off, t->ceiling);
+    if (!ANY(better)) return 0;
     t->reach = FN(smaller)(t->reach, ROOT(FN(larger)(t->ceiling, FN(all)(0))) * 1.000001f);
+    return 1;
 }
 
 /* The exact side: rows in their integers, and the best candidates so far. */
@@ -238,41 +232,43 @@ static void FN(judge)(const candidate_index *ix, const FN(tile) *t, float sigma,
 static int FN(annulus)(const FN(tile) *t, float radius, float *from, float *to)
 {
     const floats near = t->low - t->reach;
-    const ints interested = near <= radius * 1.000001f;
-    *to = FN(most)(FN(pick)(interested, t->high + t->reach, FN(all)(-1))) * 1.000004f;
-    *from = FN(least)(FN(pick)(interested, near, FN(all)(INFINITY))) - 0.000004f * *to;
-    return *to >= 0;
+    const float nearest = FN(least)(near);
+    if (!(nearest <= radius * 1.000001f)) return 0;
+    *to = MOST(FN(pick)(near <= radius * 1.000001f, t->high + t->reach, FN(all)(0))) * 1.000004f;
+    *from = nearest - 0.000004f * *to;
+    return 1;
 }
 
-/* The first place from `place` to before `end` whose member is at least so far from the pivot. */
-static int64_t FN(place_of)(const candidate_index *ix, int64_t place, int64_t end, float distance)
+/* How many of the members of a shell are nearer to the pivot than this. */
+static inline int64_t FN(count_below)(const candidate_index *ix, const shell *shell, float distance)
 {
-    while (place < end) {
-        const int64_t middle = (place + end) / 2;
-        if (ix->distance[middle] < distance) place = middle + 1; else end = middle;
-    }
-    return place;
+    int32_t count = 0;
+    for (int32_t i = 0; i < shell->count; i++) count += ix->distance[shell->first + i] < distance;
+    return count;
 }
 
-/* Everything in a group that can matter to a row: screened, or judged where there is a verdict to find. */
-static void FN(visit)(const candidate_index *ix, FN(tile) *t, int64_t g, FN(verdict) *verdict)
+/* Everything in a group that can matter to a row: screened, or judged where there is a verdict to find. Returns
+ * whether a row came to know a nearer candidate. */
+static int FN(visit)(const candidate_index *ix, FN(tile) *t, int64_t g, FN(verdict) *verdict)
 {
     float from, to;
-    if (!FN(annulus)(t, ix->radius[g], &from, &to)) return;
-    for (int64_t s = ix->first_shell[g]; s < ix->first_shell[g + 1]; s++) {
-        const shell *shell = ix->shells + s;
+    int nearer = 0;
+    if (!FN(annulus)(t, ix->radius[g], &from, &to)) return 0;
+    for (const shell *shell = ix->shells + ix->first_shell[g]; shell < ix->shells + ix->first_shell[g + 1]; shell++) {
         if (shell->outer < from) continue;
         if (shell->inner > to) break;
-        const int64_t end = shell->first + shell->count;
-        const int64_t a = FN(place_of)(ix, shell->first, end, from), b = FN(place_of)(ix, a, end, to);
-        if (a == b) continue;
+        const int64_t a = shell->first + (shell->inner < from ? FN(count_below)(ix, shell, from) : 0);
+        const int64_t b = shell->first + (shell->outer > to ? FN(count_below)(ix, shell, to) : shell->count);
+        if (a >= b) continue;
         FN(round_rows)(ix, t, g, shell->scale);
         if (verdict) { FN(judge)(ix, t, shell->scale, a, b, verdict); continue; }
         ints one, two;
         FN(best_two)(ix, t, a, b, &one, &two);
-        FN(merge)(ix, t, shell->scale, a, one, two);
-        if (!FN(annulus)(t, ix->radius[g], &from, &to)) return;
+        if (!FN(merge)(ix, t, shell->scale, a, one, two)) continue;
+        nearer = 1;
+        if (!FN(annulus)(t, ix->radius[g], &from, &to)) break;
     }
+    return nearer;
 }
 
 /* All groups that can matter to the rows of a tile, those near to a pivot close to them first. */
@@ -285,14 +281,14 @@ static void FN(tour)(const candidate_index *ix, FN(tile) *t, int64_t home, FN(ve
     if (!verdict && first < ix->first_shell[home + 1])
         t->reach = FN(smaller)(t->reach, (high + ix->shells[first].inner) * 1.000002f);
     FN(visit)(ix, t, home, verdict);
-    float bound = FN(most)(high + t->reach) * 1.000004f;
-    for (int64_t i = 1; i < ix->groups; i++) {
+    float bound = MOST(high + t->reach) * 1.000004f;
+    for (int64_t i = 0; i < ix->groups; i++) {
         const int64_t g = ix->closest[home * ix->groups + i];
+        if (g == home) continue;
         if (gap[g] > bound + ix->farthest) break;
         if (gap[g] > bound + ix->radius[g]) continue;
         FN(approach)(ix, t, g);
-        FN(visit)(ix, t, g, verdict);
-        bound = FN(most)(high + t->reach) * 1.000004f;
+        if (FN(visit)(ix, t, g, verdict)) bound = MOST(high + t->reach) * 1.000004f;
     }
 }
 
@@ -394,6 +390,24 @@ static int FN(find)(const candidate_index *ix, const int32_t *rows, int64_t n, i
     return done;
 }
 
+/* Fills home with the nearest pivots of some points. */
+static int FN(find_pivots)(const candidate_index *ix, const int32_t *points, int64_t n, int32_t *home)
+{
+    char *room = malloc((size_t)ix->d * sizeof(floats) + 64);
+    if (!room) return 0;
+    floats *x = (floats *)(((uintptr_t)room + 63) / 64 * 64);
+    for (int64_t i = 0; i < n; i += LANES) {
+        const int32_t *row[LANES];
+        int32_t found[LANES];
+        for (int l = 0; l < LANES; l++) row[l] = points + (i + l < n ? i + l : n - 1) * ix->d;
+        FN(load)(x, row, ix->d);
+        FN(nearest_pivots)(ix, x, found);
+        for (int l = 0; l < LANES && i + l < n; l++) home[i + l] = found[l];
+    }
+    free(room);
+    return 1;
+}
+
 #undef PASTE
 #undef JOIN
 #undef FN
@@ -406,3 +420,5 @@ static int FN(find)(const candidate_index *ix, const int32_t *rows, int64_t n, i
 #undef MAX
 #undef MIN
 #undef ROOT
+#undef MOST
+#undef ANY

@@ -22,8 +22,6 @@ Kernel = Callable[[GridArray, GridArray], Labels]
 
 FEW_ROWS = 32
 """Fewer rows than this don't pay for an index of the candidates."""
-MEMBERS, MOST_GROUPS = 32, 64
-"""So many candidates in a group of the index, on average; if that makes too many groups, more."""
 BLOCK_SCORES = 1 << 20
 """How many scores the NumPy kernel holds at once (8 MiB of float64)."""
 
@@ -64,10 +62,10 @@ class _LastIndex:
 
     def of(self, candidates: GridArray) -> Any:
         """The index of these very candidates; kept numbers are compared, not objects, for arrays may change."""
-        m, d = candidates.shape
+        d = candidates.shape[1]
         with self._lock:
             if self._index is None or not native.same(self._index, candidates, d):
-                self._index = native.index(candidates, d, min(max(m // MEMBERS, 1), MOST_GROUPS))
+                self._index = native.index(candidates, d, 0, native.instruction_set())
             return self._index
 
 
