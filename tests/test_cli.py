@@ -506,7 +506,7 @@ def test_accidents(error: BaseException, code: int, expected: str, monkeypatch: 
 
 
 def test_in_a_pipe_there_is_neither_progress_nor_color() -> None:
-    done = in_process(*FIT, env=os.environ | {"FORCE_COLOR": ""})
+    done = in_process(*FIT, env={name: text for name, text in os.environ.items() if name != "FORCE_COLOR"})
     assert (done.returncode, done.stderr) == (0, "")
     assert "\x1b" not in done.stdout
     assert "Private evolution" not in done.stdout

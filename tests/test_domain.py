@@ -228,7 +228,7 @@ def test_no_warning_tells_of_a_row(recwarn: pytest.WarningsRecorder) -> None:
 
 def test_messages_show_plain_values_and_the_type_of_all_else() -> None:
     assert shown("abc") == "'abc'"
-    assert shown(np.float64(0.5)) == "np.float64(0.5)"
+    assert shown(np.float64(0.5)) == repr(np.float64(0.5))
     assert shown(np.array([[123456.789]])) == "<ndarray>"
     assert shown("x" * 50) == "<str>"
     assert shown(10**5000) == "<int>"

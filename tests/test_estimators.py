@@ -161,7 +161,8 @@ def test_single_and_double_precision_of_the_same_numbers_give_the_same_model() -
 def test_every_frame_gives_the_model_of_the_array(method: Any) -> None:
     columns = {"age": X[:, 0], "bmi": X[:, 1]}
     wanted = bytes_of(small(method).fit(X))
-    for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns), pa.record_batch(columns)):
+    batch = pa.RecordBatch.from_pydict(columns)
+    for frame in (pd.DataFrame(columns), pl.DataFrame(columns), pa.table(columns), batch):
         model = small(method).fit(frame)
         assert bytes_of(model) == wanted
         assert list(model.feature_names_in_) == ["age", "bmi"]

@@ -15,6 +15,7 @@ from pemeans.evolution.select import (
     signal_to_noise,
 )
 from pemeans.kernels.grid import GRID_UNIT, GridArray, IntArray, squared_norms, to_grid
+from pemeans.kernels.kmeans import weighted_kmeans, weighted_loss
 
 
 def transcribed(histogram: list[int], n: int) -> list[int]:
@@ -92,6 +93,21 @@ def test_whatever_the_votes_exactly_k_distinct_centers_survive(
     assert found.sizes.shape == (k,)
     assert (found.sizes >= 0).all()
     assert found.sizes.dtype == np.int64
+
+
+def test_survivors_are_the_best_of_ten_starts() -> None:
+    """Where there are no clear groups a single start is often worse, and never better."""
+    points = population_of(400, 2, 4)
+    votes = np.ones(400, dtype=np.int64)
+    weights = votes.astype(np.float64)
+    gains = []
+    for seed in range(5):
+        found = select_by_kmeans(points, votes, votes, 12, np.random.default_rng(seed)).centers
+        ten, one = (weighted_kmeans(points, weights, 12, n, np.random.default_rng(seed)) for n in (10, 1))
+        assert (found == ten).all()
+        gains.append(weighted_loss(points, weights, one) - weighted_loss(points, weights, found))
+    assert min(gains) >= 0
+    assert max(gains) > 0
 
 
 def test_candidates_without_votes_take_no_part() -> None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from pemeans.errors import BudgetError, ParameterError
 from pemeans.kernels.grid import GRID_UNIT
+from pemeans.privacy.accounting import Event, composed_epsilon, mu_of_event
 from pemeans.privacy.ledger import GAUSSIAN, LAPLACE, NEIGHBORS, Ledger, Receipt, Release
 from pemeans.privacy.noise import MAX_SCALE
 
@@ -97,6 +98,21 @@ def test_no_sequence_of_shares_spends_more_than_there_is(shares: list[float]) ->
             assert ledger.releases == before
     if ledger.releases:
         assert plain_delta(ledger.releases, 1.0) <= 1e-5
+
+
+def test_what_shares_overshoot_is_covered_by_the_noise() -> None:
+    """A billionth more than the whole is let through, because shares like 1/7 need it; nobody gains by it."""
+    ledger = Ledger(1.0, 1e-5)
+    for share in (1.0, 0.999e-9):
+        ledger.charge("votes", "NearestVotes", 1, share)
+    assert math.fsum(mu_of_event(Event(r.sigma, r.sensitivity)) ** 2 for r in ledger.releases) <= ledger.mu**2
+
+
+def test_the_receipt_leaves_the_sampler_its_part_of_delta() -> None:
+    ledger = spent(1.0, 1e-5, 16)
+    events = [Event(ledger.releases[0].sigma, 1, 16)]
+    assert receipt(ledger).epsilon_spent == composed_epsilon(events, 1e-5 * (1 - 2.0**-20))
+    assert receipt(ledger).epsilon_spent > composed_epsilon(events, 1e-5)
 
 
 @pytest.mark.parametrize("share", [0.0, -0.5, 1 + 1e-6, math.nan, math.inf])

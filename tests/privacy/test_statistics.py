@@ -25,6 +25,7 @@ from pemeans.kernels.grid import (
     quantize,
     to_grid,
 )
+from pemeans.kernels.nearest import nearest
 from pemeans.privacy.statistics import (
     DistanceHistogram,
     Framed,
@@ -268,6 +269,17 @@ def test_a_block_asked_in_any_order_answers_as_a_fresh_one() -> None:
         assert (block.nearest(np.zeros((1, 20), dtype=np.int32)) == 0).all()
         assert (question(block) == question(Block(rows))).all()
         assert (question(block) == question(Block(rows))).all()
+
+
+def test_a_block_does_not_confuse_candidates_of_one_shape() -> None:
+    """Those of two rounds of the evolution, say, even if they differ in one coordinate."""
+    rows, candidates = tie_data(20)
+    block = Block(rows)
+    assert (block.nearest(candidates) == nearest(rows, candidates)).all()
+    others = candidates.copy()
+    others[block.nearest(candidates)[0]] = -candidates[block.nearest(candidates)[0]]
+    assert (block.nearest(others) == nearest(rows, others)).all()
+    assert (block.nearest(others) != nearest(rows, candidates)).any()
 
 
 def test_a_block_does_not_confuse_equal_candidates_in_other_views() -> None:

@@ -64,7 +64,7 @@ FRAMES: dict[str, Any] = {
     "polars": pl.DataFrame(COLUMNS),
     "polars decimal": pl.DataFrame(COLUMNS).cast(pl.Decimal(10, 2)),
     "arrow table": pa.table(COLUMNS),
-    "arrow batch": pa.record_batch(COLUMNS),
+    "arrow batch": pa.RecordBatch.from_pydict(COLUMNS),
     "arrow in chunks": pa.concat_tables([pa.table(COLUMNS)[:1], pa.table(COLUMNS)[1:]]),
     "narwhals": nw.from_native(pl.DataFrame(COLUMNS), eager_only=True),
 }
@@ -125,7 +125,7 @@ MISSING: dict[str, Any] = {
     "polars NaN": pl.DataFrame({"age": [1, 2], "bmi": [SECRET, float("nan")]}),
     "polars boolean": pl.DataFrame({"age": [1, 2], "bmi": [True, None]}),
     "arrow": pa.table({"age": [1, 2], "bmi": [123456, None]}),
-    "arrow batch": pa.record_batch({"age": [1, 2], "bmi": [True, None]}),
+    "arrow batch": pa.RecordBatch.from_pydict({"age": [1, 2], "bmi": [True, None]}),
 }
 
 
