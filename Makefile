@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py src/pemeans/kernels/_native.c src/pemeans/kernels/_rows.c
+SOURCES := pyproject.toml setup.py $(wildcard native/*)
 
 .PHONY: demo test check format clean
 
@@ -26,7 +26,7 @@ demo: $(VENV)/demo.stamp  ## cluster an embedded data set, print what was found,
 	$(BIN)/pemeans demo --out demo
 
 test: $(VENV)/test.stamp  ## all tests, well under ten minutes on two cores
-	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadgroup
 
 check: $(VENV)/check.stamp  ## style, types and the floors of the house
 	$(BIN)/ruff check .

@@ -442,6 +442,10 @@ METHODS: dict[str, type[PrivateKMeans]] = {
 }
 
 
+MORE_METHODS: dict[str, type[PrivateKMeans]] = {}
+"""Methods of modules that build on this one, which add them when they are imported."""
+
+
 def load(path: str | os.PathLike[str]) -> PrivateKMeans:
     """Read a fitted model from a file that `save` wrote.
 
@@ -451,11 +455,13 @@ def load(path: str | os.PathLike[str]) -> PrivateKMeans:
         The file is missing, damaged, of a newer version, or something else altogether.
     """
     model = read_model(path)
-    if model.method not in METHODS:
+    known = METHODS | MORE_METHODS
+    if model.method not in known:
         raise ModelFileError(
-            f"{path} holds a {model.method[:40]!r}, which this pemeans does not know; upgrade pemeans"
+            f"{path} holds a {model.method[:40]!r}, which this pemeans does not know; "
+            "upgrade pemeans, or import pemeans.peers first if it is a method from there"
         )
-    estimator = _with_parameters(METHODS[model.method], model)
+    estimator = _with_parameters(known[model.method], model)
     if estimator is None:
         raise ModelFileError(f"{path} is damaged: its parameters make no sense; save the model again")
     estimator._fitted_with = model.parameters

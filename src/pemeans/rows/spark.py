@@ -1,4 +1,4 @@
-"""Rows in a Spark data frame: persisted as bytes of the grid, and one `mapInArrow` and a sum for each release."""
+"""Rows in a Spark data frame: persisted on the grid, and one `mapInArrow` and a sum for each release."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute
 from pyspark import StorageLevel
-from pyspark.sql import functions as F
+from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, BooleanType, NumericType
 
 from pemeans.domain import Domain
@@ -27,7 +27,7 @@ from pemeans.rows.table import Table, check_filled, checked, not_numbers
 BRANCHES = 64
 """How many partial sums a task adds up."""
 CELL_BYTES = 1 << 14
-"""Rows go into cells of this size: Spark hands over up to 10,000 cells at once, which must fit into memory."""
+"""Rows go into cells of this size: Spark hands over up to 10,000 at once, and they must fit into memory."""
 RAGGED = "rows of X are missing or of different lengths; drop them or make them all of one length"
 VERDICT = pa.schema({"rows": pa.int64(), "width": pa.int64(), "problem": pa.string()})
 
@@ -112,7 +112,11 @@ def open_source(data: Any) -> SparkSource:
     columns, names = _doubles(data)
     frame = data.select(*columns)
     found = frame.mapInArrow(_verdict, "rows long, width long, problem string").agg(
-        F.sum("rows"), F.min("width"), F.max("width"), F.min("problem"), F.count("rows")
+        functions.sum("rows"),
+        functions.min("width"),
+        functions.max("width"),
+        functions.min("problem"),
+        functions.count("rows"),
     )
     n_rows, narrowest, widest, problem, n_parts = found.collect()[0]
     if problem is not None:
@@ -128,8 +132,10 @@ def map_rows(data: Any, labels: Callable[[Any], npt.NDArray[np.int32]]) -> Any:
     columns, names = _doubles(data)
     if names:  # refuses other columns now, not when the labels are computed
         labels(pa.table({name: pa.array([], pa.float64()) for name in names}))
-    nearest = F.pandas_udf(partial(_labeled, labels, names is None), "int", F.PandasUDFType.SCALAR)
-    return nearest(F.struct(*columns)).alias("cluster")
+    nearest = functions.pandas_udf(
+        partial(_labeled, labels, names is None), "int", functions.PandasUDFType.SCALAR
+    )
+    return nearest(functions.struct(*columns)).alias("cluster")
 
 
 def _doubles(data: Any) -> tuple[list[Any], tuple[str, ...] | None]:
@@ -139,7 +145,7 @@ def _doubles(data: Any) -> tuple[list[Any], tuple[str, ...] | None]:
     fields = data.schema.fields
     if len({field.name for field in fields}) < len(fields):
         raise DataError("X has columns of the same name; rename all but one")
-    columns = [F.col(f"`{field.name.replace('`', '``')}`") for field in fields]
+    columns = [functions.col(f"`{field.name.replace('`', '``')}`") for field in fields]
     if len(fields) == 1 and type(fields[0].dataType).__name__ == "VectorUDT":
         from pyspark.ml.functions import vector_to_array
 

@@ -1,0 +1,173 @@
+"""A Dask cluster gives the fit that memory gives, bit for bit, whatever happens to its workers."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from typing import Any
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+from one_answer import METHODS, SECRET, D, N, as_array, as_frame, fitted, wanted
+
+from pemeans import Domain, DPKMeans, HDPEMeans, PEMeans
+from pemeans.errors import DataError, DomainError
+from pemeans.kernels.grid import GridArray, Projection
+from pemeans.progress import Progress
+from pemeans.rows.table import read_table
+
+pytestmark = pytest.mark.xdist_group("dask")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Client]:
+    """Two workers, each a process of its own."""
+    with (
+        LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
+        Client(cluster) as client,
+    ):
+        yield client
+
+
+def array(partitions: int) -> Any:
+    return da.from_array(as_array(), chunks=(-(-N // partitions), D // 2))
+
+
+def frame(partitions: int) -> Any:
+    return dd.from_pandas(as_frame(), npartitions=partitions)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("partitions", [1, 64])
+def test_any_number_of_chunks_gives_the_same_fit(client: Client, method: str, partitions: int) -> None:
+    assert fitted(method, array(partitions)) == wanted(method, named=False)
+
+
+@pytest.mark.parametrize(
+    ("method", "partitions"), [*((method, 7) for method in METHODS), ("PEMeans", 1), ("PEMeans", 64)]
+)
+def test_any_number_of_partitions_gives_the_same_fit(client: Client, method: str, partitions: int) -> None:
+    assert fitted(method, frame(partitions)) == wanted(method, named=True)
+
+
+def test_without_a_cluster_the_fit_is_the_same() -> None:
+    with dask.config.set(scheduler="threads"):
+        assert fitted("DPKMeans", array(5)) == wanted("DPKMeans", named=False)
+
+
+def with_empty_parts() -> dict[str, Any]:
+    rows = da.from_array(as_array(), chunks=(90, D))
+    nothing = da.zeros((0, D), chunks=(0, D))
+    spread = pd.concat([as_frame(), as_frame() * np.nan], keys=[0, 1], names=["kept"]).reset_index("kept")
+    padded = dd.from_pandas(spread, npartitions=9)
+    return {
+        "empty chunks": da.concatenate([nothing, rows[:900], nothing, nothing, rows[900:], nothing]),
+        "unknown lengths": rows[da.from_array(np.ones(N, dtype=bool), chunks=90)],
+        "filtered": padded[padded["kept"] == 0].drop(columns="kept"),
+    }
+
+
+@pytest.mark.parametrize("name", ["empty chunks", "unknown lengths", "filtered"])
+def test_partitions_may_be_empty(client: Client, name: str) -> None:
+    assert fitted("DPKMeans", with_empty_parts()[name]) == wanted("DPKMeans", named=name == "filtered")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_worker_killed_during_the_fit_changes_nothing(client: Client, method: str) -> None:
+    killed: list[int] = []
+
+    def kill(progress: Progress) -> None:
+        if progress.iteration in (1, 3):
+            killed.append(client.run(os.getpid).popitem()[1])
+            os.kill(killed[-1], signal.SIGKILL)
+
+    assert fitted(method, array(7), progress=kill) == wanted(method, named=False)
+    assert killed
+
+
+def test_rows_are_projected_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    projected = []
+    plain = Projection.__call__
+
+    def counting(self: Projection, grid: GridArray) -> GridArray:
+        projected.append(len(grid))
+        return plain(self, grid)
+
+    monkeypatch.setattr(Projection, "__call__", counting)
+    with dask.config.set(scheduler="threads"):
+        HDPEMeans(3, domain=Domain.box(-8, 8), n_iterations=6).fit(array(4))
+    assert sum(projected) == N
+
+
+def test_keys_tell_nothing(client: Client) -> None:
+    """Keys reach dashboards and logs: a hash of a block would say whether it is the same as last time."""
+    seen: list[set[str]] = []
+
+    def look(progress: Progress) -> None:
+        seen[-1].update(client.run_on_scheduler(lambda dask_scheduler: list(map(str, dask_scheduler.tasks))))
+
+    rows = array(3).persist()
+    for _ in range(2):
+        seen.append(set())
+        PEMeans(3, n_iterations=2, domain=Domain.box(-8, 8), progress=look).fit(rows)
+    assert len(seen[0]) > 2 * 3
+    assert seen[0] & seen[1] <= set(map(str, rows.__dask_keys__()))
+
+
+def refusals() -> dict[str, Any]:
+    hole, text = as_frame(), as_frame().astype(object)
+    hole.iloc[700, 3], hole.iloc[700, 4] = np.nan, SECRET
+    text["c3"] = f"{SECRET}"
+    infinite = as_array().copy()
+    infinite[700, 3], infinite[700, 4] = np.inf, SECRET
+    return {
+        "missing": hole,
+        "text": text,
+        "infinite": infinite,
+        "complex": as_array() * 1j,
+        "empty": as_array()[:0],
+        "flat": as_array()[:, 0],
+    }
+
+
+@pytest.mark.parametrize("name", ["missing", "text", "infinite", "complex", "empty", "flat"])
+def test_what_memory_refuses_is_refused_in_the_same_words(client: Client, name: str) -> None:
+    data = refusals()[name]
+    lazy = dd.from_pandas(data, npartitions=5) if isinstance(data, pd.DataFrame) else da.from_array(data)
+    with pytest.raises(DataError) as expected:
+        read_table(data)
+    with pytest.raises(DataError) as caught:
+        fitted("PEMeans", lazy)
+    logs = str(client.get_worker_logs()) + str(client.get_scheduler_logs())
+    assert "123456" not in logs + str(caught.value)
+    if name not in ("text", "flat"):  # pandas and Dask call a column of text by different names
+        assert str(caught.value) == str(expected.value)
+
+
+def test_the_domain_cannot_be_read_from_a_cluster() -> None:
+    with pytest.raises(DomainError, match="in memory"), dask.config.set(scheduler="threads"):
+        DPKMeans(3, domain="from-data").fit(array(2))
+
+
+def test_labels_are_lazy_and_the_same(client: Client) -> None:
+    plain = DPKMeans(3, domain=Domain.box(-8, 8), random_state=1, progress=lambda _: None).fit(as_array())
+    named = DPKMeans(3, domain=Domain.box(-8, 8), random_state=1).fit(as_frame())
+    of_array, of_frame = plain.predict(array(7)), named.predict(frame(7))
+    assert isinstance(of_array, da.Array)
+    assert isinstance(of_frame, dd.Series)
+    assert np.array_equal(of_array.compute(), plain.predict(as_array()))
+    labels = of_frame.compute()
+    assert (labels.name, labels.dtype) == ("cluster", np.int32)
+    assert np.array_equal(labels, named.predict(as_frame()))
+    assert labels.index.equals(as_frame().index)
+    filtered = with_empty_parts()["filtered"]
+    assert np.array_equal(filtered.assign(cluster=named.predict(filtered))["cluster"].compute(), labels)
+    with pytest.raises(DataError, match=re.escape("Feature names unseen at fit time")):
+        named.predict(frame(2).rename(columns={"c1": "other"}))

@@ -1,0 +1,167 @@
+"""A Spark cluster gives the fit that memory gives, bit for bit, whatever happens to its executors."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import signal
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import psutil
+import pyarrow as pa
+import pyspark
+import pytest
+from one_answer import METHODS, NAMES, SECRET, as_array, as_frame, fitted, wanted
+from pyspark.sql import SparkSession, functions
+
+from pemeans import Domain, DPKMeans, PEMeans
+from pemeans.errors import DataError, DomainError
+from pemeans.progress import Progress
+from pemeans.rows.table import read_table
+
+pytestmark = [
+    pytest.mark.xdist_group("spark"),
+    pytest.mark.filterwarnings("ignore:PySpark does not yet fully support pandas"),
+]
+
+
+@pytest.fixture(scope="module")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """Two executors, each a Java machine of its own."""
+    if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
+        pytest.skip("Spark needs Java, which is not on this machine: install default-jre-headless")
+    folder = tmp_path_factory.mktemp("spark")
+    with pytest.MonkeyPatch.context() as environment, warnings.catch_warnings():
+        warnings.simplefilter("ignore", FutureWarning)
+        environment.setenv("PYSPARK_PYTHON", sys.executable)
+        environment.setenv("SPARK_HOME", str(Path(pyspark.__file__).parent))
+        environment.setenv("SPARK_WORKER_DIR", str(folder))
+        session = (
+            SparkSession.builder.master("local-cluster[2,1,1024]")
+            .config("spark.ui.enabled", "false")
+            .config("spark.ui.showConsoleProgress", "false")
+            .config("spark.local.dir", str(folder))
+            .config("spark.sql.warehouse.dir", str(folder))
+            .config("spark.driver.bindAddress", "127.0.0.1")
+            .config("spark.driver.host", "127.0.0.1")
+            .getOrCreate()
+        )
+        session.sparkContext.setLogLevel("OFF")
+        yield session
+        session.stop()
+
+
+def frame(spark: SparkSession, partitions: int) -> Any:
+    return spark.createDataFrame(pa.Table.from_pandas(as_frame())).repartition(partitions)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("partitions", [1, 8])
+def test_any_number_of_partitions_gives_the_same_fit(
+    spark: SparkSession, method: str, partitions: int
+) -> None:
+    assert fitted(method, frame(spark, partitions)) == wanted(method, named=True)
+
+
+def test_empty_partitions_and_a_tree_of_sums(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("pemeans.rows.spark.BRANCHES", 3)
+    spread = frame(spark, 1).repartition(13, functions.signum("c0"))
+    assert fitted("PEMeans", spread) == wanted("PEMeans", named=True)
+
+
+def test_rows_in_one_column(spark: SparkSession) -> None:
+    from pyspark.ml.functions import array_to_vector
+
+    arrays = frame(spark, 2).select(functions.array(*NAMES).alias("rows"))
+    assert fitted("HDPEMeans", arrays) == wanted("HDPEMeans", named=False)
+    vectors = arrays.select(array_to_vector("rows").alias("features"))
+    assert fitted("PEMeans", vectors) == wanted("PEMeans", named=False)
+
+
+def executors() -> list[int]:
+    """The process ids of the executors."""
+    family = psutil.Process().children(recursive=True)
+    return [p.pid for p in family if any("CoarseGrainedExecutorBackend" in word for word in p.cmdline())]
+
+
+@pytest.mark.parametrize("method", ["DPKMeans", "HDPEMeans"])
+def test_an_executor_killed_during_the_fit_changes_nothing(spark: SparkSession, method: str) -> None:
+    killed: list[int] = []
+
+    def kill(progress: Progress) -> None:
+        if progress.iteration == 2:
+            killed.append(executors()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    assert fitted(method, frame(spark, 4), progress=kill) == wanted(method, named=True)
+    assert killed
+
+
+def test_nothing_stays_persisted(spark: SparkSession) -> None:
+    fitted("HDPEMeans", frame(spark, 2))
+    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
+
+
+def test_what_memory_refuses_is_refused_in_the_same_words(
+    spark: SparkSession, capfd: pytest.CaptureFixture[str]
+) -> None:
+    data = frame(spark, 2)
+    holes = as_frame()
+    holes.iloc[7, 3], holes.iloc[7, 4] = np.inf, SECRET
+    spoiled = data.withColumn(
+        "c3", functions.when(functions.col("c1") > 1, float("inf")).otherwise(functions.lit(SECRET))
+    )
+    missing = data.withColumn("c3", functions.when(functions.col("c1") > 1, functions.lit(SECRET)))
+    for refused, same in ((spoiled, holes), (missing, holes), (data.limit(0), as_frame()[:0])):
+        with pytest.raises(DataError) as expected:
+            read_table(same)
+        with pytest.raises(DataError) as caught:
+            fitted("PEMeans", refused)
+        assert str(caught.value) == str(expected.value)
+    for refused, words in (
+        (data.withColumn("c3", functions.lit(f"{SECRET}")), "column 'c3' of X holds string, not numbers"),
+        (
+            data.select(functions.array("c1", functions.when(functions.col("c2") > 1, SECRET)).alias("rows")),
+            "in column 1",
+        ),
+        (
+            data.select(functions.when(functions.col("c2") > 1, functions.array("c1")).alias("rows")),
+            "missing or of different len",
+        ),
+        (
+            data.select(functions.expr("sequence(1, case when c2 > 1 then 2 else 1 end)")),
+            "of different lengths",
+        ),
+        (data.select("c1", "c1"), "same name"),
+        (
+            data.select(functions.array(functions.lit(f"{SECRET}")).alias("c1")),
+            "column 'c1' of X holds string",
+        ),
+    ):
+        with pytest.raises(DataError, match=words) as caught:
+            fitted("PEMeans", refused)
+        assert "123456" not in str(caught.value)
+    printed = capfd.readouterr()
+    assert "123456" not in printed.out + printed.err
+    with pytest.raises(DomainError, match="in memory"):
+        DPKMeans(3, domain="from-data").fit(data)
+
+
+def test_labels_are_a_lazy_column(spark: SparkSession) -> None:
+    data = frame(spark, 3).withColumn("odd.name", functions.lit(1))
+    named = PEMeans(3, domain=Domain.box(-8, 8), n_iterations=1, random_state=1).fit(as_frame())
+    labeled = data.withColumn("cluster", named.predict(data.select(NAMES))).select("c0", "cluster")
+    found = sorted(map(tuple, labeled.collect()))
+    labels = named.predict(as_frame())
+    assert found == sorted(zip(as_array()[:, 0].tolist(), labels.tolist(), strict=True))
+    with pytest.raises(DataError, match="Feature names unseen at fit time"):
+        named.predict(data)
+    plain = PEMeans(3, domain=Domain.box(-8, 8), n_iterations=1, random_state=1).fit(as_array())
+    arrays = data.select("c0", functions.array(*NAMES).alias("rows"))
+    of_arrays = arrays.select("c0", plain.predict(arrays.select("rows"))).collect()
+    assert sorted(map(tuple, of_arrays)) == found
