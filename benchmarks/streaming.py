@@ -31,7 +31,7 @@ LIMIT_GIB, LEAST_SPEED = 1.5, 0.6
 WAYS = ("memory", "parquet", "memmap")
 METHODS: dict[str, dict[str, Any]] = {
     "DPKMeans": {},
-    "PEMeans": {"n_iterations": 4, "max_candidates": 2048},
+    "PEMeans": {"n_iterations": 3, "max_candidates": 1024},
 }
 """PEMeans with fewer candidates than by default, so that reading counts for more, not for less."""
 
