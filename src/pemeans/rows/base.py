@@ -86,11 +86,11 @@ def open_source(data: Any) -> Source:
 
     A `Source` of the user's own is taken as it is: whoever can add up a statistic can be fitted on.
     """
-    if isinstance(data, Source):
-        return data
-    engine = engine_of(data)
+    engine = engine_of(data)  # first, as the frames of Spark Connect claim to have every attribute
     if engine is not None:
         return engine.open_source(data)  # type: ignore[no-any-return]
+    if isinstance(data, Source):
+        return data
     from pemeans.rows.table import read_table  # the engines know this module, not the other way round
 
     return read_table(data)
