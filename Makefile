@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := pyproject.toml setup.py src/pemeans/kernels/_native.c
+SOURCES := pyproject.toml setup.py $(wildcard native/*)
 
 .PHONY: demo test check format clean
 

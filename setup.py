@@ -1,15 +1,28 @@
-"""The C kernel; everything else about the package is in pyproject.toml."""
+"""The C kernels; everything else about the package is in pyproject.toml."""
+
+from pathlib import Path
 
 from setuptools import Extension, setup
 
+NATIVE = Path("native")
+ROWS = NATIVE / "rows.c"
+FLAGS = ["-O3", "-fno-math-errno", "-std=gnu11"]
+
+# optional: without a C compiler the NumPy kernels give the same integers, only slower.
 setup(
     ext_modules=[
         Extension(
             "pemeans.kernels._native",
-            sources=["src/pemeans/kernels/_native.c"],
-            extra_compile_args=["-O3", "-fno-math-errno", "-std=gnu11"],
-            # Without a C compiler the NumPy kernels give the same integers, only slower.
+            sources=sorted(map(str, set(NATIVE.glob("*.c")) - {ROWS})),
+            depends=sorted(map(str, NATIVE.glob("*.h"))),
+            extra_compile_args=FLAGS,
             optional=True,
-        )
+        ),
+        Extension(
+            "pemeans.kernels._rows",
+            sources=[str(ROWS)],
+            extra_compile_args=[*FLAGS, "-ffp-contract=off"],
+            optional=True,
+        ),
     ]
 )

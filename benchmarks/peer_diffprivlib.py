@@ -3,8 +3,8 @@
 Run it as ``python peer_diffprivlib.py ROWS.npy CLUSTERS SEEDS HALF_WIDTH [VARIANT]``; prints JSON: for every
 epsilon the losses of all seeds. In the variant ``mended`` the budgets of counts and of coordinates are not
 swapped, sums have the sensitivity that counts have (one row more or less moves them by half the width of the
-box), and empty clusters get noise like others. In the variant ``folded`` sums get plain Laplace noise besides,
-folded into the box, in place of the bounded kind.
+box), and empty clusters get noise like others. In the variant ``folded`` sums get plain Laplace noise
+besides, folded into the box, in place of the bounded kind.
 """
 
 from __future__ import annotations

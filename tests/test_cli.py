@@ -185,6 +185,32 @@ def test_predict_finds_columns_by_name() -> None:
     assert Path("a.csv").read_text() == Path("b.csv").read_text()
 
 
+def parts_of_patients() -> None:
+    """The same rows in a folder of three files."""
+    table = pyarrow.parquet.read_table("patients.parquet")
+    Path("parts").mkdir()
+    for i in range(3):
+        pyarrow.parquet.write_table(table[300 * i : 300 * (i + 1)], f"parts/{i}.parquet", row_group_size=70)
+
+
+@pytest.mark.parametrize("data", ["parts", "parts/", "parts/*.parquet"])
+def test_a_folder_or_a_pattern_gives_what_one_file_gives(data: str) -> None:
+    parts_of_patients()
+    for source, out in (("patients.csv", "one.json"), (data, "many.json")):
+        run("fit", source, "-k", "3", *BOUNDS, "--seed", "1", "--out", out)
+    assert Path("one.json").read_bytes() == Path("many.json").read_bytes()
+    for source, out in (("patients.feather", "one.csv"), (data, "many.csv")):
+        assert "Wrote 900 labels" in run_well("predict", "one.json", source, "--out", out)
+    assert Path("one.csv").read_bytes() == Path("many.csv").read_bytes()
+
+
+def test_labels_never_overwrite_one_of_many_files() -> None:
+    parts_of_patients()
+    run_well(*FIT)
+    message = run_badly("predict", "model.json", "parts/*.parquet", "--out", "parts/1.parquet")
+    assert "would overwrite what is read" in message
+
+
 def test_predict_with_a_model_without_names() -> None:
     rows = pyarrow.csv.read_csv("patients.csv").select(["age", "bmi"])
     array = np.column_stack([column.to_numpy() for column in rows.columns])
@@ -265,6 +291,7 @@ BAD_OPTIONS = [
     (["--bounds", "age=0:120", "--bounds", "age=0:100"], "gives column 'age' twice"),
     (["--bounds", "Age=0:120"], "patients.csv has no column 'Age'; did you mean 'age'?"),
     (["--bounds", "agee=0:120"], "did you mean 'age'?"),
+    (["--bounds", " AGE =0:120"], "has no column ' AGE '; did you mean 'age'?"),
     (["--bounds", "weight=0:120"], "its columns are 'sex', 'age', 'bmi'"),
     (["--bounds", "sex=0:1"], "column 'sex' of patients.csv does not hold numbers only"),
     (["--bounds", "age=0:120", "--columns", "age,bmi"], "add --bounds bmi=LOW:HIGH"),
@@ -358,7 +385,8 @@ def test_a_whole_number_too_large_for_a_float_is_rounded() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "expected"), [("nowhere.csv", "nowhere.csv can't be read"), ("folder.csv", "Is a directory")]
+    ("path", "expected"),
+    [("nowhere.csv", "nowhere.csv can't be read"), ("folder.csv", "has no file that ends in .parquet")],
 )
 def test_paths_that_are_no_files(path: str, expected: str) -> None:
     Path("folder.csv").mkdir()
@@ -457,6 +485,11 @@ def test_a_bug_tells_no_private_value(monkeypatch: pytest.MonkeyPatch) -> None:
             OSError(28, "No space left on device", "model.json"),
             1,
             "Error: model.json: No space left on device; check the path and the disk\n",
+        ),
+        (
+            ModuleNotFoundError("No module named 'pooch.core'", name="pooch.core"),
+            1,
+            "Error: the package 'pooch' is missing, which only this command needs; pip install pooch\n",
         ),
     ],
 )

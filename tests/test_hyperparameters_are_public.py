@@ -22,40 +22,49 @@ from pemeans import Domain, HDPEMeans, PEMeans, Progress
 from pemeans.kernels.grid import IntArray
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.noise import Bits
-from pemeans.privacy.statistics import Statistic
 from pemeans.rows.base import Question
 from pemeans.rows.memory import MemoryRows
 
 Rows = npt.NDArray[np.float64]
 N = 240
+DOORS = ("release", "release_pure", "release_gaussian", "release_laplace", "choose")
+"""All ways in which a curator answers."""
 
 
 @dataclass
 class Tape:
-    """The exact totals and the released answers of one fit."""
+    """The exact totals and the released answers of one fit; of a choice its number is released."""
 
     exact: list[IntArray] = field(default_factory=list)
     released: list[IntArray] = field(default_factory=list)
 
+    @property
+    def asked(self) -> int:
+        """The number of the question that is being answered."""
+        return len(self.exact) - 1
+
 
 @contextmanager
 def recording(tape: Tape) -> Iterator[None]:
-    """Write down all that crosses the curator's door."""
+    """Write down all that crosses the curator's doors."""
     ask: Callable[[MemoryRows, Question], IntArray] = MemoryRows.total
-    release: Callable[[Curator, str, Statistic, float], Answer] = Curator.release
 
     def total(self: MemoryRows, statistic: Question) -> IntArray:
         tape.exact.append(ask(self, statistic))
         return tape.exact[-1]
 
-    def released(self: Curator, name: str, statistic: Statistic, share: float) -> Answer:
-        answer = release(self, name, statistic, share)
-        tape.released.append(answer.values.copy())
-        return answer
+    def written(door: Callable[..., Any]) -> Callable[..., Any]:
+        def opened(*question: Any) -> Any:
+            answer = door(*question)
+            tape.released.append(np.array(answer.values if isinstance(answer, Answer) else answer))
+            return answer
+
+        return opened
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(MemoryRows, "total", total)
-        patch.setattr(Curator, "release", released)
+        for door in DOORS:
+            patch.setattr(Curator, door, written(getattr(Curator, door)))
         yield
 
 
@@ -68,12 +77,18 @@ def replaying(script: Tape, tape: Tape) -> Iterator[None]:
             self.seeded = bits.seeded
 
         def gaussian(self, sigma: float, size: int) -> IntArray:
-            noise = script.released[len(tape.exact) - 1] - tape.exact[-1]
+            noise = script.released[tape.asked] - tape.exact[-1]
             assert noise.size == size
             return noise.ravel()
 
+        laplace = gaussian
+
+    def chosen(losses: IntArray, scale: float, noise: object) -> int:
+        return int(script.released[tape.asked])
+
     with recording(tape), pytest.MonkeyPatch.context() as patch:
         patch.setattr("pemeans.estimators.NoiseSampler", Compensating)
+        patch.setattr("pemeans.privacy.curator.noisy_minimum", chosen)
         yield
 
 
@@ -99,9 +114,7 @@ def neighbors(rows: Rows) -> dict[str, Rows]:
     }
 
 
-def outcome(
-    model: PEMeans | HDPEMeans, rows: Rows, folder: Path
-) -> tuple[bytes, list[str], list[tuple[int, int, object]]]:
+def outcome(model: Any, rows: Rows, folder: Path) -> tuple[bytes, list[str], list[tuple[int, int, object]]]:
     """The model file, the warnings and the progress of a fit."""
     shown: list[tuple[int, int, object]] = []
 
@@ -154,6 +167,11 @@ def test_the_same_answers_make_the_same_model(case: str, tmp_path: Path) -> None
         assert again[0] == file, name
         assert again[1] == messages, name
         assert again[2] == shown, name
+
+
+def test_a_curator_has_no_other_doors() -> None:
+    quiet = {"epsilon", "mu", "n_rows", "n_features", "framed", "smallest_multiplier", "receipt"}
+    assert {name for name in dir(Curator) if not name.startswith("_")} <= {*DOORS, *quiet}
 
 
 @pytest.mark.parametrize(("method", "d"), [(PEMeans, 2), (HDPEMeans, 20)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -265,6 +266,9 @@ def test_no_mersenne_twister(
     for name in LEGACY:
         monkeypatch.setattr(np.random, name, lambda *_, **__: pytest.fail("NumPy's global generator"))
     monkeypatch.setattr(np.random, "MT19937", Forbidden)
+    for name in ("random", "getrandbits", "randbytes", "gauss", "normalvariate"):
+        monkeypatch.setattr(random.Random, name, lambda *_, **__: pytest.fail("Python's own generator"))
+        monkeypatch.setattr(random, name, lambda *_, **__: pytest.fail("Python's own generator"))
     model_of(method, random_state=seed).fit(rows_of())
 
 
@@ -316,8 +320,8 @@ FILE = {
 @pytest.mark.parametrize("method", METHODS)
 def test_the_model_holds_released_values_only(method: type[PEMeans | HDPEMeans], tmp_path: Path) -> None:
     model = model_of(method).fit(rows_of())
-    learned = {name for name in vars(model) if name.endswith("_")}
-    assert learned == LEARNED
+    assert set(vars(model)) == LEARNED | {"_fitted_with"} | set(model.get_params())
+    assert set(model._fitted_with) <= set(model.get_params())
     for name in ("labels_", "inertia_", "loss_", "history_", "n_iter_"):
         assert not hasattr(model, name)
     model.save(tmp_path / "model.json")

@@ -74,6 +74,25 @@ def test_feature_names_come_back(saved: Path) -> None:
     assert "Größe" in saved.read_text(encoding="utf-8")
 
 
+def test_a_name_that_utf8_cannot_hold_comes_back(tmp_path: Path) -> None:
+    """The budget is spent by then: a fit must not be lost to an odd name."""
+    names = pd.Index(["half a pair: \ud83d", "b\\"], dtype=object)
+    model = PEMeans(2, domain=Domain.box(-3, 3), n_iterations=1).fit(pd.DataFrame(X[:, :2], columns=names))
+    model.save(tmp_path / "model.json")
+    assert list(load(tmp_path / "model.json").feature_names_in_) == list(names)
+
+
+def test_a_field_that_is_there_twice_is_refused(saved: Path) -> None:
+    """A reader would believe the first, the program the last."""
+    text = saved.read_text(encoding="utf-8")
+    for field in ('"epsilon": 1.0', '"seeded": false', '"method": "PEMeans"', '"checksum"'):
+        name, value = field.partition(":")[0], "true"
+        saved.write_text(text.replace(field, f"{name}: {value}, {field}", 1), encoding="utf-8")
+        with pytest.raises(ModelFileError, match="names a field twice") as caught:
+            load(saved)
+        assert caught.value.__context__ is None
+
+
 def test_the_parameters_are_those_of_the_fit(tmp_path: Path) -> None:
     model = PEMeans(2, domain=Domain.box(-3, 3), n_iterations=2).fit(X)
     model.set_params(n_clusters=7, epsilon=-1).save(tmp_path / "m.json")

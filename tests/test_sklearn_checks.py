@@ -8,6 +8,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pemeans import DPKMeans, HDPEMeans, PEMeans
+from pemeans.peers import BalcanKMeans, DPLloyd, FastLloyd, LSHKMeans
 
 pytestmark = pytest.mark.filterwarnings("ignore::pemeans.errors.PrivacyLeakWarning")
 
@@ -21,7 +22,11 @@ BRIEF: dict[str, Any] = {"n_iterations": 2, "n_variations": 4}
 
 
 @parametrize_with_checks(  # type: ignore[untyped-decorator]
-    [PEMeans(**SMALL, **BRIEF), HDPEMeans(**SMALL, **BRIEF), DPKMeans(**SMALL)],
+    [
+        PEMeans(**SMALL, **BRIEF),
+        HDPEMeans(**SMALL, **BRIEF),
+        *(method(**SMALL) for method in (DPKMeans, LSHKMeans, FastLloyd, DPLloyd, BalcanKMeans)),
+    ],
     expected_failed_checks=lambda estimator: EXPECTED,
 )
 def test_passes_the_checks_of_scikit_learn(estimator: Any, check: Any) -> None:

@@ -81,6 +81,8 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
         except OSError as error:
             where = error.filename or "reading or writing"
             _fail(f"{where}: {error.strerror or 'failed'}; check the path and the disk")
+        except ModuleNotFoundError as error:
+            _fail(_missing(error))
         except MemoryError:
             _fail("not enough memory; use fewer rows or columns")
         except KeyboardInterrupt:
@@ -94,6 +96,14 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
 def _fail(message: str, code: int = 1) -> NoReturn:
     typer.echo(f"Error: {' '.join(message.split())}", err=True)
     raise typer.Exit(code)
+
+
+def _missing(error: ModuleNotFoundError) -> str:
+    """What to install: each of the optional packages is called as its module is."""
+    if error.name is None or error.name.partition(".")[0] == "pemeans":
+        return _unexpected(error)
+    package = error.name.partition(".")[0]
+    return f"the package {package!r} is missing, which only this command needs; pip install {package}"
 
 
 def _unexpected(error: Exception) -> str:
@@ -139,7 +149,12 @@ def options(
 @spoken
 def fit(
     data: Annotated[
-        Path, typer.Argument(metavar="DATA", help="Private rows: a .csv, .parquet or .feather file.")
+        Path,
+        typer.Argument(
+            metavar="DATA",
+            help="Private rows: a .csv, .parquet or .feather file, a folder of .parquet files, or a pattern "
+            "that matches some, in quotes. Parquet may be larger than memory.",
+        ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes (JSON).")],
     n_clusters: Annotated[int, typer.Option("-k", "--clusters", min=1, help="How many clusters.")] = 8,
@@ -189,12 +204,14 @@ def fit(
     For example:
 
     pemeans fit rows.csv -k 5 --bounds age=0:120 --bounds bmi=10:60 --out m.json
+
+    pemeans fit 'visits/*.parquet' -k 5 --bounds age=0:120 --bounds bmi=10:60 --out m.json
     """
     _check_target(out, data)
     known = _bounds(bounds or [], bounds_file, scale)
     _check_one_domain(known, radius, bounds_from_data, scale)
     from pemeans.domain import Domain
-    from pemeans.rows.files import read_columns
+    from pemeans.rows.paths import open_path
 
     wanted = _split(columns) or list(known.limits) or None
     domain: Domain | str = "from-data"
@@ -202,7 +219,7 @@ def fit(
         domain = Domain.ball(radius)
     elif wanted and not bounds_from_data:
         domain = known.domain(wanted)
-    table = read_columns(data, wanted)
+    source = open_path(data, wanted, threads)
     estimator = _estimator(method)(
         n_clusters,
         epsilon=epsilon,
@@ -213,7 +230,7 @@ def fit(
         n_jobs=threads,
         progress=not quiet and sys.stderr is not None and sys.stderr.isatty(),
     )
-    estimator.fit(table).save(out)
+    estimator.fit(source).save(out)
     if not quiet:
         from pemeans.report.tables import plain_console
 
@@ -227,7 +244,12 @@ def fit(
 @spoken
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that fit wrote.")],
-    data: Annotated[Path, typer.Argument(metavar="DATA", help="Rows: a .csv, .parquet or .feather file.")],
+    data: Annotated[
+        Path,
+        typer.Argument(
+            metavar="DATA", help="Rows: a .csv, .parquet or .feather file, a folder, or a pattern in quotes."
+        ),
+    ],
     out: Annotated[
         Path, typer.Option("--out", "-o", help="Where the labels go: .csv, .parquet or .feather.")
     ],
@@ -235,30 +257,34 @@ def predict(
 ) -> None:
     """Write the cluster of every row to a file.
 
-    The columns that the model was fitted on are found by their names. The labels stand in the order of the
-    rows, in a column "cluster".
+    The columns that the model was fitted on are found by their names, if it knows them. The labels stand in
+    the order of the rows (files are sorted by their names), in a column "cluster".
     """
-    from pemeans.rows.files import format_of, read_columns, write_table
+    from pemeans.rows.files import format_of, write_tables
+    from pemeans.rows.paths import files_of, open_path
 
     format_of(out)
-    _check_target(out, data, model)
+    _check_target(out, *map(Path, files_of(data)), model)
     import pyarrow as pa
 
     from pemeans.estimators import load
-    from pemeans.rows.table import read_table
 
     estimator = load(model)
     names = getattr(estimator, "feature_names_in_", None)
-    table = read_columns(data, None if names is None else list(names))
-    if table.num_columns != estimator.n_features_in_:
+    source = open_path(data, None if names is None else list(names))
+    if source.n_features != estimator.n_features_in_:
         raise ParameterError(
             f"{model} was fitted on {estimator.n_features_in_} columns without names, but {data} has "
-            f"{table.num_columns}; pass a file with the columns of the fit, in their order"
+            f"{source.n_features}; pass a file with the columns of the fit, in their order"
         )
-    rows = read_table(table).values if names is None else table
-    write_table(pa.table({"cluster": estimator.predict(rows)}), out)
+    schema = pa.schema({"cluster": pa.int32()})
+    with warnings.catch_warnings():
+        if names is None:  # then columns are taken by their place, as the help says
+            warnings.simplefilter("ignore", UserWarning)
+        labels = estimator.iter_predict(source)
+        write_tables((pa.table([some], schema=schema) for some in labels), schema, out)
     if not quiet:
-        typer.echo(f"Wrote {table.num_rows:,} labels to {out}.")
+        typer.echo(f"Wrote {source.n_rows:,} labels to {out}.")
         typer.echo("A label tells where its row lies: keep labels as private as the rows.")
 
 

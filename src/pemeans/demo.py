@@ -173,7 +173,7 @@ def _draw(patients: Clinic, found: Findings, folder: Path, console: Console) -> 
     try:
         from pemeans.report.pictures import Dots, scatter
     except ModuleNotFoundError:
-        console.print("No pictures: matplotlib is missing; install it with: pip install 'pemeans[plot]'")
+        console.print("No pictures: matplotlib is missing; install it with: pip install matplotlib")
         return []
     names = []
     for pair in PAIRS:
@@ -183,7 +183,7 @@ def _draw(patients: Clinic, found: Findings, folder: Path, console: Console) -> 
             for i, group in enumerate(GROUPS)
         ]
         series.append(Dots("centers without privacy", exact, 240, "none", "black"))
-        series.append(Dots(f"private centers (epsilon {EPSILON:g})", private, 90, "crimson", "white"))
+        series.append(Dots(f"private centers (epsilon {EPSILON:g})", private, 90, "black", "white"))
         names.append("-".join(FEATURES[i] for i in pair) + ".png")
         scatter(folder / names[-1], series, (UNITS[pair[0]], UNITS[pair[1]]))
     return names

@@ -10,6 +10,7 @@ import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from numbers import Number
 from typing import Any
 
@@ -17,12 +18,17 @@ import numpy as np
 import numpy.typing as npt
 
 from pemeans.errors import DomainError
-from pemeans.kernels.grid import FloatArray, GridArray, pull_into_ball, quantize
+from pemeans.kernels.exact_sums import ExactSums
+from pemeans.kernels.grid import FloatArray, GridArray
+from pemeans.kernels.placing import Columns, place
 
 LARGEST = 1e150
 """Bounds are at most this large, so that squares of them are still numbers."""
 SMALLEST = 1e-150
 """Widths and radii are at least this large, for the same reason."""
+
+CHUNK = 1 << 14
+"""Rows that are looked at at a time."""
 
 Numbers = float | Sequence[float] | npt.NDArray[Any]
 Bounds = tuple[tuple[float, ...], tuple[float, ...]]
@@ -154,19 +160,15 @@ class Domain:
         return np.full(self.n_features, self.radius) if half is None else half * self.radius
 
     def to_grid(self, rows: npt.NDArray[np.floating]) -> GridArray:
-        """Move rows into the domain and onto the integer grid of the unit ball, each row by itself.
+        """Move rows into the domain and onto the integer grid of the unit ball, each row by itself."""
+        return self.columns_to_grid(list(rows.T))
 
-        Elementwise float64 arithmetic is the same for every row and every layout; what adds over columns
-        (the norm) is done in integers.
-        """
-        lower, upper = self.bounds or (-LARGEST, LARGEST)
-        # A number too small for float64 may be a warning or an error to NumPy, and would tell of a row.
-        with np.errstate(all="ignore"):
-            inside = np.clip(rows.astype(np.float64), lower, upper)
-            unit = np.clip((inside - self.center) / self._unit, -LARGEST, LARGEST)
-            # Dividing by the largest coordinate keeps the direction, and leaves outside what is outside.
-            cube = unit / np.maximum(np.abs(unit).max(axis=1, keepdims=True), 1.0)
-        return pull_into_ball(quantize(cube))
+    def columns_to_grid(self, columns: Columns) -> GridArray:
+        """The same for rows that are given column by column."""
+        edges = self.bounds or (-LARGEST, LARGEST)
+        facts = (*edges, self.center, self._unit)
+        lower, upper, center, unit = (np.array(np.broadcast_to(fact, len(columns)), float) for fact in facts)
+        return place(columns, lower, upper, center, unit, LARGEST)
 
     def from_unit(self, unit: FloatArray) -> FloatArray:
         """Points of the unit ball in the user's units, inside the box if there is one."""
@@ -233,19 +235,51 @@ class Domain:
         )
 
 
-def domain_read_from(rows: npt.NDArray[np.floating]) -> Domain:
-    """The smallest ball around the mean of the rows: as good as it is leaky.
+class DomainReader:
+    """The smallest ball around the mean of the rows, in two sweeps over chunks of any size and order.
 
-    This is how the paper's protocol normalizes, for every method alike. The mean and the farthest row are
-    private, so it is only ever done at the user's explicit wish.
+    This is how the paper's protocol normalizes, for every method alike: as good as it is leaky. The mean and
+    the farthest row are private, so it is only ever done at the user's explicit wish.
+
+    Examples
+    --------
+    >>> reader = DomainReader(n_features=1)
+    >>> reader.add([np.array([1.0, 2.0])])
+    >>> reader.add([np.array([6.0])])
+    >>> print(reader.ball(reader.farthest([np.array([1.0, 2.0, 6.0])])))
+    ball of radius 3 around 3 (read from the private rows!)
     """
-    with np.errstate(all="ignore"):
-        # Contiguous, because the rounding of a sum over rows depends on the memory layout.
-        wide = np.clip(np.ascontiguousarray(rows, dtype=np.float64), -LARGEST, LARGEST)
-        middle = np.clip(wide.mean(axis=0), -LARGEST, LARGEST)
-        farthest = float(np.sqrt(((wide - middle) ** 2).sum(axis=1).max()))
-    radius = min(farthest, LARGEST) if farthest >= SMALLEST else 1.0
-    return dataclasses.replace(Domain.ball(radius, middle), from_data=True)
+
+    def __init__(self, n_features: int) -> None:
+        self._sums = ExactSums(n_features)
+
+    def add(self, columns: Columns) -> None:
+        """First sweep: take these rows into the mean."""
+        self._sums.add([np.clip(column, -LARGEST, LARGEST, dtype=np.float64) for column in columns])
+
+    @cached_property
+    def _center(self) -> FloatArray:
+        return np.array(self._sums.means())
+
+    def farthest(self, columns: Columns) -> float:
+        """Second sweep: the largest distance of these rows from the mean."""
+        with np.errstate(all="ignore"):
+            wide = np.clip(np.column_stack(columns), -LARGEST, LARGEST, dtype=np.float64)
+            return float(np.sqrt(((wide - self._center) ** 2).sum(axis=1).max()))
+
+    def ball(self, farthest: float) -> Domain:
+        """The ball, once all rows have been seen twice."""
+        radius = min(farthest, LARGEST) if farthest >= SMALLEST else 1.0
+        return dataclasses.replace(Domain.ball(radius, self._center), from_data=True)
+
+
+def domain_read_from(rows: npt.NDArray[np.floating]) -> Domain:
+    """The smallest ball around the mean of rows in memory: see `DomainReader`."""
+    reader = DomainReader(rows.shape[1])
+    chunks = [list(rows[start : start + CHUNK].T) for start in range(0, len(rows), CHUNK)]
+    for chunk in chunks:
+        reader.add(chunk)
+    return reader.ball(max(map(reader.farthest, chunks)))
 
 
 def shown(value: Any) -> str:

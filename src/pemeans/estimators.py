@@ -7,7 +7,7 @@ import math
 import os
 import warnings
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -36,8 +36,8 @@ from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
 from pemeans.progress import Progress, showing_progress
-from pemeans.rows.base import Source, engine_of, open_source
-from pemeans.rows.table import Table, check_same_features, read_part, read_table
+from pemeans.rows.base import ReadableSource, Source, engine_of, open_readable, open_source
+from pemeans.rows.table import check_same_features, read_part
 
 Labels = npt.NDArray[np.int32]
 RandomState = int | np.random.RandomState | np.random.Generator | None
@@ -87,8 +87,10 @@ class PrivateKMeans(
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The private rows: NumPy, pandas, polars or Arrow; finite numbers only.
+        X : array-like, data frame or path, of shape (n_samples, n_features)
+            The private rows: NumPy, pandas, polars or Arrow; finite numbers only. Rows that need not fit
+            into memory: a Parquet file, a folder or a pattern of such files (``"visits/*.parquet"``), a
+            ``pyarrow.dataset.Dataset``, or a NumPy memmap.
         y : ignored
             For scikit-learn's sake.
 
@@ -98,7 +100,7 @@ class PrivateKMeans(
             The fitted estimator; it keeps no row, and nothing that was not released with noise.
         """
         values = check_parameters(self.get_params(deep=False))
-        source = open_source(X)
+        source = open_source(X, values["n_jobs"])
         n_rows = values["n_samples"] or source.n_rows
         check_size(values["n_clusters"], n_rows)
         domain = self._bound_domain(source, n_rows)
@@ -147,29 +149,32 @@ class PrivateKMeans(
         """
         engine = engine_of(X)
         if engine is None:
-            return self._nearest(read_table(X))
+            return np.concatenate(list(self.iter_predict(X)))
         check_is_fitted(self)
         traveling = copy(self)
         traveling.progress = False  # what the user watches a fit with may not be able to travel
         return engine.map_rows(X, traveling._labels_of_part)
 
+    def iter_predict(self, X: Any) -> Iterator[Labels]:
+        """What `predict` says, for some rows at a time: for more labels than fit into memory."""
+        yield from map(_nearest, self._squared_distances(open_readable(X)))
+
     def _labels_of_part(self, part: Any) -> Labels:
         """The labels of a part of the rows on a worker, which may well be empty."""
-        return self._nearest(read_part(part))
-
-    def _nearest(self, table: Table) -> Labels:
-        return np.asarray(self._squared_distances(table).argmin(axis=1), dtype=np.int32)
+        labels = map(_nearest, self._squared_distances(read_part(part)))
+        whole: Labels = np.concatenate([np.empty(0, dtype=np.int32), *labels])
+        return whole
 
     def transform(self, X: Any) -> FloatArray:
         """Distances of every row to every center, in the domain's metric."""
-        return np.asarray(np.sqrt(self._squared_distances(read_table(X))))
+        return np.concatenate([np.sqrt(squared) for squared in self._squared_distances(open_readable(X))])
 
     def score(self, X: Any, y: Any = None) -> float:
         """Minus the sum of squared distances to the nearest center, as scikit-learn's KMeans has it.
 
         Computed on private rows it is an exact private figure: it must not be published.
         """
-        return -float(self._squared_distances(read_table(X)).min(axis=1).sum())
+        return -sum(float(squared.min(axis=1).sum()) for squared in self._squared_distances(open_readable(X)))
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to a JSON file, which holds released and public values only."""
@@ -235,13 +240,14 @@ class PrivateKMeans(
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
 
-    def _squared_distances(self, table: Table) -> FloatArray:
+    def _squared_distances(self, source: ReadableSource) -> Iterator[FloatArray]:
+        """Of some rows at a time, so that they need not all be in memory."""
         check_is_fitted(self)
         names = getattr(self, "feature_names_in_", None)
-        check_same_features(table, self.n_features_in_, names, type(self).__name__)
-        return squared_distances(
-            self.domain_.measured(table.values), self.domain_.measured(self.cluster_centers_)
-        )
+        check_same_features(source, self.n_features_in_, names, type(self).__name__)
+        centers = self.domain_.measured(self.cluster_centers_)
+        for chunk in source.chunks():
+            yield squared_distances(self.domain_.measured(chunk), centers)
 
 
 class PEMeans(PrivateKMeans):
@@ -436,6 +442,10 @@ METHODS: dict[str, type[PrivateKMeans]] = {
 }
 
 
+MORE_METHODS: dict[str, type[PrivateKMeans]] = {}
+"""Methods of modules that build on this one, which add them when they are imported."""
+
+
 def load(path: str | os.PathLike[str]) -> PrivateKMeans:
     """Read a fitted model from a file that `save` wrote.
 
@@ -445,11 +455,13 @@ def load(path: str | os.PathLike[str]) -> PrivateKMeans:
         The file is missing, damaged, of a newer version, or something else altogether.
     """
     model = read_model(path)
-    if model.method not in METHODS:
+    known = METHODS | MORE_METHODS
+    if model.method not in known:
         raise ModelFileError(
-            f"{path} holds a {model.method[:40]!r}, which this pemeans does not know; upgrade pemeans"
+            f"{path} holds a {model.method[:40]!r}, which this pemeans does not know; "
+            "upgrade pemeans, or import pemeans.peers first if it is a method from there"
         )
-    estimator = _with_parameters(METHODS[model.method], model)
+    estimator = _with_parameters(known[model.method], model)
     if estimator is None:
         raise ModelFileError(f"{path} is damaged: its parameters make no sense; save the model again")
     estimator._fitted_with = model.parameters
@@ -459,6 +471,11 @@ def load(path: str | os.PathLike[str]) -> PrivateKMeans:
     estimator.receipt_ = model.receipt
     estimator.domain_ = model.domain
     return estimator
+
+
+def _nearest(squared: FloatArray) -> Labels:
+    """The number of the nearest center, from the squared distances to all."""
+    return np.asarray(squared.argmin(axis=1), dtype=np.int32)
 
 
 def _with_parameters(method: type[PrivateKMeans], model: Model) -> PrivateKMeans | None:

@@ -51,7 +51,8 @@ class Model:
         document = self.to_dict()
         text = _written(document | {"checksum": _checksum(_written(document))})
         try:
-            Path(path).write_text(text, encoding="utf-8")
+            # What UTF-8 can't hold, half a surrogate pair in a name, stands there as JSON's own escape.
+            Path(path).write_text(text, encoding="utf-8", errors="backslashreplace")
             return
         except (OSError, TypeError, ValueError) as error:
             problem = getattr(error, "strerror", None) or type(error).__name__
@@ -128,9 +129,9 @@ def _read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
     """The JSON of a model file, its format, version and checksum checked."""
     text = _read_text(path)
     try:
-        document, problem = json.loads(text), ""
+        document, problem = json.loads(text, object_pairs_hook=_distinct), ""
     except (ValueError, RecursionError):
-        document, problem = None, _damaged(path, "it is not JSON")
+        document, problem = None, _damaged(path, "it is not JSON, or names a field twice")
     if problem:
         raise ModelFileError(problem)
     if not isinstance(document, dict) or document.get("format") != FORMAT:
@@ -147,6 +148,14 @@ def _read_document(path: str | os.PathLike[str]) -> dict[str, Any]:
         )
     if document.pop("checksum", None) != _checksum(text):
         raise ModelFileError(_damaged(path, "its checksum does not match its content"))
+    return document
+
+
+def _distinct(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of JSON; a field that is there twice would mean one thing to a reader and another to us."""
+    document = dict(fields)
+    if len(document) < len(fields):
+        raise ValueError("a field twice")
     return document
 
 

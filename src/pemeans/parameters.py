@@ -164,6 +164,7 @@ RULES: dict[str, Callable[[str, Any], Any]] = {
     "selection": _selection,
     "max_candidates": partial(_whole, least=2, most=2**24, fix="the default is 16384"),
     "private_root": _flag,
+    "n_init": partial(_whole, least=1, most=1000, fix="the default is 10"),
     "box": partial(_real, least=1e-9, most=1.0, fix="None means 1, the ball's"),
     "n_jobs": _n_jobs,
     "progress": _progress,

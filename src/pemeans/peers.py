@@ -9,7 +9,7 @@ import numpy as np
 
 from pemeans.baselines import balcan, dplloyd, fastlloyd, lsh
 from pemeans.domain import Domain
-from pemeans.estimators import PrivateKMeans, RandomState
+from pemeans.estimators import MORE_METHODS, PrivateKMeans, RandomState
 from pemeans.evolution.recommended import Report
 from pemeans.evolution.select import Selection
 from pemeans.privacy.curator import Curator
@@ -27,6 +27,8 @@ class LSHKMeans(PrivateKMeans):
         As in `PEMeans`.
     private_root : bool, default False
         Whether the number of rows is counted with noise, as in Google's library, instead of being public.
+    n_init : int, default 10
+        Starts of the final k-means of the coreset, which cost no privacy. The paper's runs had 1.
 
     Attributes
     ----------
@@ -53,6 +55,7 @@ class LSHKMeans(PrivateKMeans):
         n_samples: int | None = None,
         random_state: RandomState = None,
         private_root: bool = False,
+        n_init: int = 10,
         n_jobs: int | None = None,
         progress: bool | Callable[[Progress], None] = False,
     ) -> None:
@@ -67,11 +70,12 @@ class LSHKMeans(PrivateKMeans):
             progress=progress,
         )
         self.private_root = private_root
+        self.n_init = n_init
 
     def _cluster(
         self, curator: Curator, values: dict[str, Any], rng: np.random.Generator, report: Report
     ) -> Selection:
-        settings = lsh.Settings(private_root=values["private_root"])
+        settings = lsh.Settings(private_root=values["private_root"], n_init=values["n_init"])
         return lsh.lsh_kmeans(curator, values["n_clusters"], settings, rng)
 
 
@@ -236,3 +240,7 @@ class BalcanKMeans(_BoxedKMeans):
         return balcan.balcan_kmeans(
             curator, values["n_clusters"], balcan.Settings(box=values["box"] or 1.0), rng
         )
+
+
+# So that `pemeans.load` knows their files.
+MORE_METHODS.update({face.__name__: face for face in (LSHKMeans, FastLloyd, DPLloyd, BalcanKMeans)})

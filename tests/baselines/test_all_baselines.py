@@ -1,4 +1,4 @@
-"""What all baselines have in common: centers near those there are, a budget kept, and nothing exact let out."""
+"""What all baselines have in common: centers near those there are, a budget kept, nothing exact let out."""
 
 from __future__ import annotations
 

@@ -79,9 +79,15 @@ def test_noise_is_the_least_that_the_budget_allows_for_a_full_tree(
     curator = curate(blobs()[0], epsilon, delta=1e-4)
     noise = noise_multiplier(curator, Settings(private_root=private_root))
     for counts, fits in ((20 + private_root, True), (22 + private_root, False)):
-        events = [Event(noise * GRID_UNIT, GRID_UNIT), PureEvent(1 / (20 * noise), counts)]
+        events: list[Event | PureEvent] = [
+            Event(noise * GRID_UNIT, GRID_UNIT),
+            PureEvent(1 / (20 * noise), counts),
+        ]
         assert (composed_epsilon(events, 1e-4) <= epsilon) == fits
-    tight = [Event(noise * GRID_UNIT, GRID_UNIT), PureEvent(1 / (20 * noise), 20 + private_root)]
+    tight: list[Event | PureEvent] = [
+        Event(noise * GRID_UNIT, GRID_UNIT),
+        PureEvent(1 / (20 * noise), 20 + private_root),
+    ]
     assert composed_epsilon(tight, 1e-4) > epsilon * (1 - 1e-4)
 
 

@@ -115,4 +115,11 @@ def test_normalized_data_fill_the_unit_ball_around_their_mean() -> None:
     assert np.isclose(np.linalg.norm(normalized, axis=1).max(), 1)
     ratio = (X - X.mean(axis=0)) / normalized
     assert np.allclose(ratio, ratio[0, 0])
-    assert normalize(np.ones((3, 2))).tolist() == [[0.0, 0.0]] * 3
+    for equal in (1.0, 0.1, 0.0, -1e300):
+        assert normalize(np.full((7, 2), equal)).tolist() == [[0.0, 0.0]] * 7
+
+
+@pytest.mark.parametrize("factor", [2.0**1000, 2.0**-1000])
+def test_units_do_not_matter_to_normalized_data(factor: float) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    assert np.array_equal(normalize(factor * X), normalize(X))

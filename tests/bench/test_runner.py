@@ -25,8 +25,9 @@ from pemeans.bench.watching import unpack
 
 TINY = Suite("tiny", "for tests", Part(("toy",), ("NonPrivateKMeans", "PEMeans"), (0.5, 4.0)), 3)
 COMMAND = [
-    sys.executable, "-c", "from pemeans.cli import main; main()", "bench", "run", "smoke", "--datasets", "toy", "--eps", "0.5,1",
-    "--methods", "PEMeans,NonPrivateKMeans", "--repeats", "60", "--jobs", "2",
+    sys.executable, "-c", "from pemeans.cli import main; main()", "bench", "run", "smoke",
+    "--datasets", "toy", "--eps", "0.5,1", "--methods", "PEMeans,NonPrivateKMeans",
+    "--repeats", "60", "--jobs", "2",
 ]  # fmt: skip
 Losses = dict[Run, tuple[float | None, float | None]]
 

@@ -133,5 +133,5 @@ def test_latex_is_balanced_and_escaped() -> None:
 
 def test_html_marks_the_best() -> None:
     text = as_html(build(results(everything())))
-    assert "<td class='best'><strong>0.1688 ± 0.0000</strong></td>" in text
+    assert "<td class='best'><strong>0.1688</strong><span class=\"half\"> ± 0.0000</span></td>" in text
     assert text.count("<tr>") == text.count("</tr>")

@@ -11,12 +11,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pemeans.errors import ParameterError
-from pemeans.kernels.grid import GRID_UNIT, GridArray, Projection, pull_into_ball, quantize, to_grid
+from pemeans.kernels.grid import (
+    GRID_BITS,
+    GRID_UNIT,
+    GridArray,
+    Projection,
+    pull_into_ball,
+    quantize,
+    to_grid,
+)
 from pemeans.privacy.cubes import CubeCounts, in_ball
 from pemeans.privacy.lloyd import BoxSums, TrustedCounts, TrustedSums
 from pemeans.privacy.ranges import CodeRanges, RangeCounts, RangeSums
 from pemeans.privacy.statistics import NearestSums, NearestVotes
-from pemeans.privacy.swaps import LARGEST_LOSS, SetLosses, SwapLosses
+from pemeans.privacy.swaps import LARGEST_LOSS, SEARCH_BITS, SetLosses, SwapLosses
 from pemeans.rows.base import Question
 from pemeans.rows.block import Block
 
@@ -221,7 +229,8 @@ def test_projected_rows_are_pulled_into_the_ball() -> None:
 
 
 def brute_loss(rows: npt.NDArray[np.float64], centers: GridArray) -> float:
-    coarse = np.trunc(rows / 2**8), np.trunc(centers / 2**8)
+    step = 2.0 ** (GRID_BITS - SEARCH_BITS)
+    coarse = np.trunc(rows / step), np.trunc(centers / step)
     squared = ((coarse[0][:, np.newaxis] - coarse[1]) ** 2).sum(axis=2)
     return float(squared.min(axis=1).sum())
 

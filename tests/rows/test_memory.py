@@ -70,6 +70,17 @@ def totals(rows: npt.NDArray[np.floating], domain: Domain, n_jobs: int = 1) -> l
     return [held.total(question) for question in questions(domain)]
 
 
+def test_rows_that_remember_nothing_answer_alike(kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows, domain = raw_rows(), DOMAINS["ball"]
+    wanted = totals(rows, domain)
+    monkeypatch.setattr("pemeans.rows.memory.BLOCK_ROWS", 50)
+    monkeypatch.setattr("pemeans.rows.memory.KEPT_BYTES", 8000)
+    held = MemoryRows(rows, domain, 2)
+    assert (len(held._held._blocks), len(held._held._others)) == (2, 3)
+    for _ in range(2):
+        assert same([held.total(question) for question in questions(domain)], wanted)
+
+
 def same(one: list[IntArray], other: list[IntArray]) -> bool:
     return all((a == b).all() and a.shape == b.shape for a, b in zip(one, other, strict=True))
 

@@ -44,6 +44,11 @@ class NonPrivateKMeans(
         self.n_init = n_init
         self.random_state = random_state
 
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the centers of the rows."""
         seed = self.random_state

@@ -18,6 +18,9 @@ from pemeans.bench.registry import Dataset, find
 from pemeans.errors import DataError
 from pemeans.kernels.grid import FloatArray, IntArray
 
+ROUNDING = 1e-12
+"""Rows that differ by less than this part of the largest number are taken for equal."""
+
 
 @dataclass(frozen=True, eq=False)
 class Points:
@@ -97,9 +100,11 @@ def normalize(X: FloatArray) -> FloatArray:
     >>> normalize(np.array([[1.0, 2.0], [3.0, 2.0]])).tolist()
     [[-1.0, 0.0], [1.0, 0.0]]
     """
-    centered = X - X.mean(axis=0)
+    # A power of two changes no digit, and keeps the squares of very large and very small numbers in float64.
+    scaled = np.ldexp(X, -int(np.frexp(np.abs(X).max())[1]))
+    centered = scaled - scaled.mean(axis=0)
     longest = float(np.sqrt(np.einsum("ij,ij->i", centered, centered).max()))
-    return np.asarray(centered / longest if longest > 0 else centered)
+    return np.asarray(centered / longest if longest > ROUNDING else np.zeros_like(X))
 
 
 @cache

@@ -142,14 +142,22 @@ def areas(results: Results) -> Figure | None:
             alpha=0.55,
         )
         axes.errorbar(
-            ratios, heights, xerr=errors, fmt=look.marker, color=look.color, elinewidth=1, label=method.label
+            ratios,
+            heights,
+            xerr=errors,
+            fmt=look.marker,
+            color=look.color,
+            markersize=look.size,
+            elinewidth=1,
+            label=method.label,
         )
     axes.axvline(1.0, color="black", linestyle="--", linewidth=1, label="Non-private")
     axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
     axes.set_yticks(range(len(rows)), [row.dataset for row in rows])
     axes.set_ylim(len(rows) - 0.5, -0.5)
     axes.set_xlabel("area under the loss curve, as a multiple of the non-private one (log scale)")
-    legend(figure, [axes], columns=4)
+    legend(figure, [axes])
     return figure
 
 

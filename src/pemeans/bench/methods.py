@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from pemeans.baselines.box import NARROWEST
 from pemeans.bench.datasets import Points
 from pemeans.domain import Domain
 from pemeans.errors import ParameterError
@@ -87,7 +88,7 @@ class Method:
         if not self.private:
             return found(n_clusters=points.k, random_state=seed, **chosen)
         if self.box:
-            chosen["box"] = float(np.abs(points.X).max())
+            chosen["box"] = float(np.clip(np.abs(points.X).max(), NARROWEST, 1.0))
         return found(
             n_clusters=points.k,
             epsilon=epsilon,

@@ -19,10 +19,11 @@ from pemeans.bench.tables import PAPER_IMPROVEMENT, Summary, Table1
 STYLE = """
 :root { color-scheme: light; --ink: #1b1f24; --soft: #5c6670; --line: #dfe3e8; --best: #e3f3e6; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 76rem; padding: 2rem 1.5rem 4rem; color: var(--ink); background: #fff;
+body { margin: 0 auto; max-width: 90rem; padding: 2rem 1.5rem 4rem; color: var(--ink); background: #fff;
        font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; }
 h2 { font-size: 1.35rem; margin: 2.6rem 0 .6rem; padding-top: .6rem; border-top: 1px solid var(--line); }
+h3 { font-size: 1.02rem; margin: 1.2rem 0 .3rem; }
 p, li { max-width: 52rem; }
 .lead { color: var(--soft); margin-top: 0; }
 nav a { margin-right: 1.1rem; }
@@ -31,14 +32,16 @@ a { color: #0b5cad; }
 table { border-collapse: separate; border-spacing: 0; font-size: .78rem; font-variant-numeric: tabular-nums; }
 th, td { padding: .25rem .45rem; border-bottom: 1px solid var(--line); text-align: right; vertical-align: top;
          white-space: nowrap; }
-th { min-width: 3rem; font-weight: 600; white-space: normal; vertical-align: bottom; }
+th { min-width: 2.2rem; font-weight: 600; white-space: normal; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 table.text td, table.text th { text-align: left; white-space: normal; }
+table.results th, table.results td { padding-inline: .33rem; }
 table.results thead th { position: sticky; top: 0; background: #fff; }
 td.best { background: var(--best); }
 table.results td:first-child, table.results th:first-child { position: sticky; left: 0; background: #fff; }
 tfoot td { color: var(--soft); }
-tfoot td:first-child { white-space: normal; min-width: 9.5rem; }
+tfoot td:first-child { white-space: normal; }
+.half { display: block; font-size: .74rem; }
 .paper { display: block; color: var(--soft); font-size: .74rem; }
 figure { margin: 1.6rem 0 2.2rem; }
 figure img { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: 4px; }
@@ -95,30 +98,30 @@ def page(results: Results, table: Table1, drawn: Sequence[Drawn], without: Seque
 
 def _summary(results: Results, table: Table1) -> str:
     finished = len(results.records) - len(results.failed)
-    lines = [f"{finished:,} runs of {len(_methods(results))} methods on {len(results.datasets)} data sets."]
-    lines += [_in_words(table, summary) for summary in table.summaries]
-    text = "".join(f"<p>{line}</p>\n" for line in lines)
-    return text + _unfinished(results, table)
+    number = f"{finished:,} runs of {len(_methods(results))} methods on {len(results.datasets)} data sets."
+    parts = [_in_words(table, summary) for summary in table.summaries]
+    return f"<p>{number}</p>\n" + "".join(parts) + _unfinished(results, table)
 
 
 def _in_words(table: Table1, summary: Summary) -> str:
-    """A summary row of the table as a sentence."""
+    """A summary row of the table in words."""
     parts = [
-        f"{escape(c.words)} {percent(summary.improvements[c.name])}"
+        f"{escape(c.words)}: <strong>{percent(summary.improvements[c.name])}</strong>"
         for c in table.comparisons
         if not isnan(summary.improvements[c.name])
     ]
     paper = summary.improvements[PAPER_IMPROVEMENT]
     if parts and not isnan(paper):
-        parts.append(f"the paper's own figure for these is {percent(paper)}")
+        parts.append(f"the paper's own figure for these: {percent(paper)}")
     ratios = [
         f"{METHODS[name].label} {ratio:.3f}" for name, ratio in summary.ratios.items() if not isnan(ratio)
     ]
-    words = f"<strong>{escape(summary.title[:1].upper() + summary.title[1:])}.</strong> "
+    words = f"<h3>{escape(summary.title[:1].upper() + summary.title[1:])}</h3>\n"
     if parts:
-        words += f"Mean improvement over the best baseline: {'; '.join(parts)}. "
+        words += f"<p>Mean improvement over the best baseline:</p>\n{_items(parts)}"
     if ratios:
-        words += f"Area as a multiple of the non-private one (geometric mean): {escape(', '.join(ratios))}."
+        times = escape(", ".join(ratios))
+        words += f"<p>Area as a multiple of the non-private one (geometric mean): {times}.</p>\n"
     return words
 
 

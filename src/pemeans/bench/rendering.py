@@ -14,6 +14,9 @@ from pemeans.bench.tables import PAPER_IMPROVEMENT, Cell, Row, Summary, Table1
 DECIMALS = 4
 """As in the paper; our own small numbers get more."""
 NONE, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
+PLUS_MINUS = " ± "
+FACTS = 4
+"""Columns before the methods: name, n, d and k."""
 PAPER_TITLE = "Paper's improvement"
 RATIO_TITLE = "Geometric mean over non-private"
 MEAN_TITLE = "Mean improvement"
@@ -28,7 +31,9 @@ def plus_minus(found: Estimate) -> str:
     '0.000101 ± 0.000003'
     """
     decimals = _decimals(found.mean)
-    return f"{found.mean:.{decimals}f}" + ("" if isnan(found.half) else f" ± {found.half:.{decimals}f}")
+    return f"{found.mean:.{decimals}f}" + (
+        "" if isnan(found.half) else f"{PLUS_MINUS}{found.half:.{decimals}f}"
+    )
 
 
 def _decimals(value: float) -> int:
@@ -78,8 +83,9 @@ def as_html(table: Table1) -> str:
     """A table element with classes for a style sheet."""
 
     def cell(value: Cell, best: bool) -> str:
-        shown = escape(plus_minus(value.ours)) if value.ours else NONE
-        strong = f"<strong>{shown}</strong>" if best else shown
+        mean, _, half = plus_minus(value.ours).partition(PLUS_MINUS) if value.ours else (NONE, "", "")
+        strong = f"<strong>{mean}</strong>" if best else mean
+        strong += f'<span class="half">{PLUS_MINUS}{half}</span>' if half else ""
         paper = "" if value.paper is None else f'<span class="paper">{value.paper:.{DECIMALS}f}</span>'
         return strong + paper
 
@@ -90,7 +96,10 @@ def as_html(table: Table1) -> str:
         cells = zip(_line(table, row, cell), marks, strict=True)
         body += "<tr>" + "".join(f"<td{mark}>{text}</td>" for text, mark in cells) + "</tr>\n"
     foot = "".join(
-        "<tr>" + "".join(f"<td>{escape(text)}</td>" for text in line) + "</tr>\n" for line in _foot(table)
+        f'<tr><td colspan="{FACTS}">{escape(line[0])}</td>'
+        + "".join(f"<td>{escape(text)}</td>" for text in line[FACTS:])
+        + "</tr>\n"
+        for line in _foot(table)
     )
     return (
         f"<table class='results'>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n"

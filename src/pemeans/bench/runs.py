@@ -17,6 +17,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import ThreadpoolController
 
 from pemeans.bench.datasets import prepared
@@ -87,6 +88,7 @@ def perform(run: Run, watch: bool = False) -> Outcome:
     try:
         with _threads().limit(limits=1), warnings.catch_warnings():
             warnings.simplefilter("ignore", PrivacyLeakWarning)
+            warnings.simplefilter("ignore", ConvergenceWarning)
             figures = _measure(run, watch)
         return Outcome(run, _now(), environment, **figures)
     except Exception as error:  # whatever it is, the other runs must go on

@@ -14,6 +14,8 @@ from pemeans.bench.analysis import Estimate
 from pemeans.bench.methods import METHODS, REFERENCE
 
 RESOLUTION = 150
+LEGEND_INCHES = 1.7
+"""Width of a column of the legend."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +25,7 @@ class Look:
     color: str
     marker: str
     line: str = "-"
+    size: float = 5
 
 
 LOOKS: dict[str, Look] = {
@@ -30,7 +33,7 @@ LOOKS: dict[str, Look] = {
     "NonPrivateKMeans": Look("#000000", "", "--"),
     "PEMeans": Look("#0072B2", "o"),
     "HDPEMeans": Look("#56B4E9", "s"),
-    "DPKMeans": Look("#D55E00", "*"),
+    "DPKMeans": Look("#D55E00", "*", size=9),
     "LSHKMeans": Look("#009E73", "^"),
     "FastLloyd": Look("#CC79A7", "D"),
     "FastLloyd6": Look("#CC79A7", "d", ":"),
@@ -80,6 +83,7 @@ def curve(axes: Axes, method: str, x: list[float], found: list[Estimate]) -> Non
         means,
         color=look.color,
         marker=look.marker or None,
+        markersize=look.size,
         linestyle=look.line,
         label=METHODS[method].label,
     )
@@ -99,7 +103,7 @@ def legend(figure: Figure, axes: list[Axes], columns: int = 5) -> None:
         [handles[label] for label in labels],
         labels,
         loc="outside upper center",
-        ncols=min(columns, max(len(labels), 1)),
+        ncols=min(columns, max(len(labels), 1), max(int(figure.get_figwidth() / LEGEND_INCHES), 1)),
         frameon=False,
     )
 

@@ -15,13 +15,15 @@ from pemeans.bench.analysis import DEFAULTS, Results
 from pemeans.bench.registry import REGISTRY
 from pemeans.bench.smoothing import lowess
 from pemeans.bench.style import LOOKS, canvas
-from pemeans.bench.suites import DEFAULT_INDEX, DEFAULT_SCALE, LEVY_INDICES, SCALES
+from pemeans.bench.suites import DEFAULT_INDEX, DEFAULT_SCALE, ITERATIONS, LEVY_INDICES, SCALES, VARIATIONS
 from pemeans.kernels.grid import FloatArray
 
 METHOD, EPSILON = "PEMeans", 1.0
 BEST = 3
 """So many of the best settings of each data set are drawn."""
 ORANGE = "#D55E00"
+DARK = 0.45
+"""Colors of the heat map from here on need white letters."""
 LEAST_SETTINGS = 4
 """Fewer settings than this are no grid."""
 
@@ -73,10 +75,17 @@ def iterations_figure(results: Results) -> Figure | None:
         return None
     figure, axes = canvas(2, 3, 11.0, 6.6, width_ratios=(1, 1, 1.25))
     d, n, t, v = _best_settings(found)
-    _cloud(axes[0][0], d, v, "dimensions d", "variations L")
-    _cloud(axes[0][1], n, v, "rows n", "variations L")
-    _cloud(axes[1][0], d, t, "dimensions d", "iterations T")
-    _cloud(axes[1][1], n, t, "rows n", "iterations T")
+    for line, (best, title, tried) in enumerate(
+        ((v, "variations L", VARIATIONS), (t, "iterations T", ITERATIONS))
+    ):
+        _cloud(axes[line][0], d, best, "dimensions d", title)
+        _cloud(axes[line][1], n, best, "rows n", title)
+        axes[line][0].set_xscale("log", base=2)
+        for panel in axes[line][:2]:
+            panel.set_yticks(tried, map(str, tried))
+            panel.set_ylim(tried[0] / 1.5, tried[-1] * 1.5)
+            panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
+            panel.xaxis.set_minor_formatter("")
     xs = np.geomspace(d.min(), d.max(), 50)
     axes[1][0].plot(xs, 4 * np.sqrt(xs), "k--", linewidth=1, label="T = 4 sqrt(d)")
     rows = sorted(found, key=lambda grid: REGISTRY[grid.dataset].n)
@@ -121,7 +130,6 @@ def _cloud(axes: Axes, x: FloatArray, y: FloatArray, x_title: str, y_title: str)
     axes.set_yscale("log", base=2)
     axes.set_xlabel(f"{x_title} (log scale)")
     axes.set_ylabel(f"{y_title} (log scale)")
-    axes.yaxis.set_major_formatter(lambda value, _: f"{value:g}")
 
 
 def _default_against_best(axes: Axes, found: list[Grid], name: str) -> None:
@@ -148,18 +156,18 @@ def variation_figure(results: Results) -> Figure | None:
     figure, ((left, right),) = canvas(1, 2, 10.0, 4.6)
     increase = np.array([[_increase(found, scale, index) for index in LEVY_INDICES] for scale in SCALES])
     image = left.imshow(increase, cmap="viridis_r", norm="log" if np.nanmin(increase) > 0 else None)
+    shade: Any = image.norm
     left.grid(visible=False)
     left.set_xticks(range(len(LEVY_INDICES)), [f"{index:g}" for index in LEVY_INDICES])
     left.set_yticks(range(len(SCALES)), [f"{scale:g}" for scale in SCALES])
     left.set_xlabel("Levy index beta")
     left.set_ylabel("scale gamma")
-    middle = float(np.sqrt(np.nanmin(increase) * np.nanmax(increase)))
     for i, j in np.ndindex(increase.shape):
-        color = "white" if increase[i, j] > middle else "black"
+        color = "white" if shade(increase[i, j]) > DARK else "black"
         left.text(j, i, f"{increase[i, j]:.1f}", ha="center", va="center", color=color)
     i, j = SCALES.index(DEFAULT_SCALE), LEVY_INDICES.index(DEFAULT_INDEX)
     left.add_patch(_frame(j, i))
-    figure.colorbar(image, ax=left, label="mean increase of the loss over the best, %")
+    figure.colorbar(image, ax=left, label="mean increase of the loss over the best, %", shrink=0.85)
     _default_against_best(right, found, "the default")
     return figure
 

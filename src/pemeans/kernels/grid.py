@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pemeans.errors import DataError, ParameterError
+from pemeans.kernels.native import native_rows
 
 IntArray = npt.NDArray[np.int64]
 GridArray = npt.NDArray[np.int32]
@@ -134,8 +135,23 @@ class Projection:
         return np.ascontiguousarray(np.rint(self.matrix * 2.0**self.bits).T)
 
     def __call__(self, grid: GridArray) -> GridArray:
-        exact = grid.astype(np.float64) @ self.quantized
-        return np.ascontiguousarray(np.trunc(exact * 2.0**-self.bits), dtype=np.int32)
+        return project(grid, self.quantized, self.bits)
+
+
+def project_in_numpy(grid: GridArray, quantized: FloatArray, bits: int) -> GridArray:
+    """Rows times a matrix of integers, whose partial sums are all below 2**52, so that BLAS is exact."""
+    exact = grid.astype(np.float64) @ quantized
+    return np.ascontiguousarray(np.trunc(exact * 2.0**-bits), dtype=np.int32)
+
+
+def project_in_c(grid: GridArray, quantized: FloatArray, bits: int) -> GridArray:
+    """The same row by row, and on this thread only."""
+    out = np.empty((len(grid), quantized.shape[1]), dtype=np.int32)
+    native_rows.project(np.ascontiguousarray(grid), quantized, len(quantized), 2.0**-bits, out)
+    return out
+
+
+project = project_in_numpy if native_rows is None else project_in_c
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,12 +181,27 @@ class Frame:
 
     def __call__(self, grid: GridArray) -> GridArray:
         """Rows seen from the center, each by itself; those outside the ball are pulled to its edge."""
-        gaps = grid - self.center
-        length = np.sqrt(squared_norms(gaps).astype(np.float64))
-        # As in pull_into_ball: 2**-40 less is certain not to be too long.
-        factor = GRID_UNIT / np.maximum(length, self.radius) * (1 - 2.0**-40)
-        return np.ascontiguousarray(np.trunc(gaps * factor[:, np.newaxis]), dtype=np.int32)
+        return see(grid, self.center, self.radius)
 
     def to_domain(self, unit: FloatArray) -> FloatArray:
         """Points of the frame in units of the domain's radius."""
         return (unit * self.radius + self.center) / GRID_UNIT
+
+
+def see_in_numpy(grid: GridArray, center: GridArray, radius: int) -> GridArray:
+    """Rows as seen in a frame."""
+    gaps = grid - center
+    length = np.sqrt(squared_norms(gaps).astype(np.float64))
+    # As in pull_into_ball: 2**-40 less is certain not to be too long.
+    factor = GRID_UNIT / np.maximum(length, radius) * (1 - 2.0**-40)
+    return np.ascontiguousarray(np.trunc(gaps * factor[:, np.newaxis]), dtype=np.int32)
+
+
+def see_in_c(grid: GridArray, center: GridArray, radius: int) -> GridArray:
+    """The same without tables in between."""
+    out = np.empty(grid.shape, dtype=np.int32)
+    native_rows.frame(np.ascontiguousarray(grid), np.ascontiguousarray(center), radius, out)
+    return out
+
+
+see = see_in_numpy if native_rows is None else see_in_c

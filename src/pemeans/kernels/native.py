@@ -1,4 +1,4 @@
-"""The C module, or None where it could not be built: then the NumPy twins do the work."""
+"""The C modules, or None where they could not be built: then the NumPy twins do the work."""
 
 from __future__ import annotations
 
@@ -9,3 +9,9 @@ try:
     from pemeans.kernels import _native as native  # type: ignore[attr-defined,no-redef,unused-ignore]
 except ImportError:
     native = None
+
+native_rows: Any
+try:
+    from pemeans.kernels import _rows as native_rows  # type: ignore[attr-defined,no-redef,unused-ignore]
+except ImportError:
+    native_rows = None

@@ -8,6 +8,8 @@ vote never depends on the other rows in its batch.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -18,6 +20,8 @@ from pemeans.kernels.native import native
 Labels = npt.NDArray[np.int32]
 Kernel = Callable[[GridArray, GridArray], Labels]
 
+FEW_ROWS = 32
+"""Fewer rows than this don't pay for an index of the candidates."""
 BLOCK_SCORES = 1 << 20
 """How many scores the NumPy kernel holds at once (8 MiB of float64)."""
 
@@ -39,13 +43,32 @@ def nearest_in_numpy(rows: GridArray, candidates: GridArray) -> Labels:
 
 
 def nearest_in_c(rows: GridArray, candidates: GridArray) -> Labels:
-    """Nearest candidates by float32 screening with a proven error bound, ties settled in integers."""
+    """Nearest candidates by bounds and 16-bit scores with proven errors; what is in doubt, in integers."""
     labels = np.empty(len(rows), dtype=np.int32)
-    if len(rows):
-        native.nearest(
-            np.ascontiguousarray(rows), np.ascontiguousarray(candidates), labels, int(rows.shape[1])
-        )
+    asked, whole = np.ascontiguousarray(rows), np.ascontiguousarray(candidates)
+    if len(rows) < FEW_ROWS:
+        native.scan(whole, whole.shape[1], asked, labels)
+    else:
+        native.find(_LAST_INDEX.of(whole), asked, labels, native.instruction_set())
     return labels
 
+
+class _LastIndex:
+    """The index of the candidates asked about last: blocks of rows share it, on whatever thread they are."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._index: Any = None
+
+    def of(self, candidates: GridArray) -> Any:
+        """The index of these very candidates; kept numbers are compared, not objects, for arrays may change."""
+        d = candidates.shape[1]
+        with self._lock:
+            if self._index is None or not native.same(self._index, candidates, d):
+                self._index = native.index(candidates, d, 0, native.instruction_set())
+            return self._index
+
+
+_LAST_INDEX = _LastIndex()
 
 nearest: Kernel = nearest_in_numpy if native is None else nearest_in_c

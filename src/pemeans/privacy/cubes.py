@@ -60,4 +60,5 @@ class CubeCounts:
             seen_from_center = (seen_from_center - np.where(beyond, step, -step))[inside]
         cubes = 1 + int(self.kept[-1].max(initial=-1)) if self.kept else 1
         child = (cube << len(bits)) + (seen_from_center >= 0) @ bits
-        return np.bincount(child, minlength=cubes << len(bits)).astype(np.int64).reshape(cubes, 1 << len(bits))
+        counts = np.bincount(child, minlength=cubes << len(bits)).astype(np.int64)
+        return counts.reshape(cubes, 1 << len(bits))

@@ -12,8 +12,9 @@ from pemeans.kernels.grid import GRID_BITS, FloatArray, GridArray, IntArray, Pro
 from pemeans.privacy.cubes import in_ball
 from pemeans.rows.block import Block
 
-SEARCH_BITS = 14
-"""Bits of a coordinate in the search: sums of squared distances over a block stay below 2**53."""
+SEARCH_BITS = 12
+"""Bits of a coordinate in the search: so coarse that noise can be drawn for the smallest budgets, and sums of
+squared distances over a block stay below 2**53 by far."""
 LARGEST_LOSS = 1 << (2 * SEARCH_BITS + 2)
 """The squared distance of two points of the unit ball is at most ``(2 R)^2``."""
 CHUNK = 1 << 15

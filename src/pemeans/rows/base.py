@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+import glob
+import os
+import sys
+from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
+import numpy as np
+import numpy.typing as npt
+
 from pemeans.domain import Domain
-from pemeans.errors import DomainError
+from pemeans.errors import DataError, DomainError
 from pemeans.kernels.grid import Frame, IntArray, Projection
 from pemeans.rows.block import Block
 
@@ -53,6 +60,15 @@ class Source(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadableSource(Source, Protocol):
+    """A source whose rows can be had one chunk after the other, to say where each of them belongs."""
+
+    def chunks(self) -> Iterator[npt.NDArray[np.floating[Any]]]:
+        """The rows in the user's units, in their order."""
+        ...
+
+
 def lenses(question: Any) -> tuple[Question, Frame | None, Projection | None]:
     """A question without its frame, the frame, and the view: public maps that stay for many questions.
 
@@ -81,16 +97,55 @@ def engine_of(data: Any) -> Any:
     return import_module(ENGINES[package]) if package in ENGINES else None
 
 
-def open_source(data: Any) -> Source:
+def open_source(data: Any, n_jobs: int | None = None) -> Source:
     """Find the engine that fits what the user passed, and validate the data with it.
 
     A `Source` of the user's own is taken as it is: whoever can add up a statistic can be fitted on.
+
+    Parameters
+    ----------
+    data : Any
+        What stands for the rows.
+    n_jobs : int or None
+        Threads to look at them, where they are not on a cluster; None means all cores.
     """
     engine = engine_of(data)  # first, as the frames of Spark Connect claim to have every attribute
     if engine is not None:
         return engine.open_source(data)  # type: ignore[no-any-return]
-    if isinstance(data, Source):
-        return data
-    from pemeans.rows.table import read_table  # the engines know this module, not the other way round
+    return data if isinstance(data, Source) else open_readable(data, n_jobs)
 
-    return read_table(data)
+
+def open_readable(data: Any, n_jobs: int | None = None) -> ReadableSource:
+    """The same for rows that this machine can read: in memory, in files, or mapped from one."""
+    # The engines know this module, not the other way round; and nobody waits for libraries that are not used.
+    if isinstance(data, str) and not _leads_somewhere(data):
+        # Whoever passed it knows it; what else it may be than a path must not be repeated.
+        raise DataError("X is text, and no file or folder is called so; check the path or the pattern")
+    if isinstance(data, str | os.PathLike):
+        from pemeans.rows.paths import open_path
+
+        return open_path(data, None, n_jobs)
+    if isinstance(data, np.memmap) and data._mmap is not None:  # type: ignore[attr-defined]
+        from pemeans.rows.memmap import MemmapReader
+        from pemeans.rows.stream import StreamSource
+
+        return StreamSource(MemmapReader(data), n_jobs)
+    if _is_dataset(data):
+        from pemeans.rows.parquet import dataset_reader
+        from pemeans.rows.stream import StreamSource
+
+        return StreamSource(dataset_reader(data), n_jobs)
+    from pemeans.rows.table import read_table
+
+    return data if isinstance(data, ReadableSource) else read_table(data)
+
+
+def _leads_somewhere(text: str) -> bool:
+    """Whether a file, a folder, or what a pattern matches is called so."""
+    return "\0" not in text and (os.path.exists(text) or bool(glob.glob(text, recursive=True)))
+
+
+def _is_dataset(data: Any) -> bool:
+    """Whether this is a pyarrow.dataset; without the library it can't be one."""
+    library = sys.modules.get("pyarrow.dataset")
+    return library is not None and isinstance(data, library.Dataset)

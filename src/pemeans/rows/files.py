@@ -5,11 +5,12 @@ Arrow's own messages quote what stands in a file, so none of them is ever passed
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute
@@ -30,7 +31,7 @@ class Format:
     name: str
     columns: Callable[[Path], list[str]]
     read: Callable[[Path, list[str]], pa.Table]
-    write: Callable[[pa.Table, Path], None]
+    writer: Callable[[Path, pa.Schema], Any]
 
 
 def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pa.Table:
@@ -57,7 +58,7 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pa.Table:
         present = kind.columns(path)
     chosen = _all_names(present, path) if wanted is None else list(wanted)
     for name in chosen:
-        _check_present(name, present, path)
+        check_present(name, present, path)
     with _arrow_errors_reworded(path, kind):
         table = kind.read(path, chosen)
     if table.num_rows == 0:
@@ -67,7 +68,14 @@ def read_columns(path: Path, wanted: Sequence[str] | None = None) -> pa.Table:
 
 def write_table(table: pa.Table, path: Path) -> None:
     """Write a table in the format of the path's extension."""
-    format_of(path).write(table, path)
+    write_tables([table], table.schema, path)
+
+
+def write_tables(tables: Iterable[pa.Table], schema: pa.Schema, path: Path) -> None:
+    """Write tables one after the other into one file, never holding more than one."""
+    with format_of(path).writer(path, schema) as writer:
+        for table in tables:
+            writer.write_table(table)
 
 
 def format_of(path: Path) -> Format:
@@ -91,7 +99,7 @@ def check_readable(path: Path) -> None:
         raise DataError(f"{path} is empty; pass a file with data")
 
 
-def _check_present(name: str, present: list[str], path: Path) -> None:
+def check_present(name: str, present: list[str], path: Path) -> None:
     """The column is there, once; or a hint at what was meant."""
     if present.count(name) > 1:
         raise DataError(f"{path} has {present.count(name)} columns called {name!r}; rename all but one")
@@ -105,13 +113,18 @@ def _hint(name: str, present: list[str]) -> str:
     if separators:
         return f"its columns seem to be separated by {separators[0]!r}; separate them by commas"
     words = [word for word in present if not _looks_like_a_number(word)]
-    close = get_close_matches(name, words, n=3, cutoff=0.6) or [w for w in words if w.lower() == name.lower()]
+    close = get_close_matches(name, words, n=3, cutoff=0.6) or [w for w in words if _bare(w) == _bare(name)]
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
     if len(words) < len(present):
         return "if its first line holds data instead of column names, add a header line"
     more = f" and {len(present) - MOST_NAMES} more" if len(present) > MOST_NAMES else ""
     return f"its columns are {', '.join(map(repr, present[:MOST_NAMES]))}{more}"
+
+
+def _bare(name: str) -> str:
+    """A name without what is easily overlooked: capitals, and blanks around it."""
+    return name.strip().casefold()
 
 
 def _all_names(present: list[str], path: Path) -> list[str]:
@@ -193,8 +206,12 @@ def _read_feather(path: Path, chosen: list[str]) -> pa.Table:
     return pyarrow.feather.read_table(path, columns=chosen, memory_map=False).select(chosen)
 
 
+def _feather_writer(path: Path, schema: pa.Schema) -> pa.RecordBatchFileWriter:
+    return pa.ipc.new_file(path, schema, options=pa.ipc.IpcWriteOptions(compression="lz4"))
+
+
 FORMATS: dict[str, Format] = {
-    ".csv": Format("CSV", _csv_columns, _read_csv, pyarrow.csv.write_csv),
-    ".parquet": Format("Parquet", _parquet_columns, _read_parquet, pyarrow.parquet.write_table),
-    ".feather": Format("Feather", _feather_columns, _read_feather, pyarrow.feather.write_feather),
+    ".csv": Format("CSV", _csv_columns, _read_csv, pyarrow.csv.CSVWriter),
+    ".parquet": Format("Parquet", _parquet_columns, _read_parquet, pyarrow.parquet.ParquetWriter),
+    ".feather": Format("Feather", _feather_columns, _read_feather, _feather_writer),
 }

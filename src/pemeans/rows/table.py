@@ -7,7 +7,7 @@ or not a number, and in which column, but never which row or what value.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
@@ -20,12 +20,18 @@ from scipy import sparse
 
 from pemeans.domain import Domain, domain_read_from
 from pemeans.errors import DataError, DataTypeError, PemeansError
-from pemeans.rows.memory import MemoryRows
+from pemeans.rows.base import Source
+from pemeans.rows.memory import MemoryRows, in_blocks
 
 FloatTable = npt.NDArray[np.floating[Any]]
 
 NUMBERS = (Real, Decimal, np.bool_, type(None))
 """What an array of Python objects may hold; None is a missing value, which is refused as such."""
+
+UNREADABLE = (
+    "X can't be read as a table of numbers; pass a 2-dimensional array, rows of equal length, or a "
+    "data frame whose columns have distinct names"
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -44,6 +50,10 @@ class Table:
     def n_features(self) -> int:
         """How many columns there are."""
         return int(self.values.shape[1])
+
+    def chunks(self) -> Iterator[FloatTable]:
+        """The rows in the user's units, in their order, some at a time."""
+        yield from in_blocks(self.values)
 
     def rows(self, domain: Domain, n_jobs: int | None) -> MemoryRows:
         """The rows on the domain's grid, in memory."""
@@ -83,10 +93,7 @@ def read_part(data: Any) -> Table:
         table = None
     # Raised out here, where no other error is chained: a library's own words may quote a private value.
     if table is None:
-        raise DataError(
-            "X can't be read as a table of numbers; pass a 2-dimensional array, rows of equal length, or a "
-            "data frame whose columns have distinct names"
-        )
+        raise DataError(UNREADABLE)
     _check_finite(table)
     return table
 
@@ -105,7 +112,7 @@ def checked(part: Any) -> Table | DataError:
         return DataError("a partition of X does not fit into a worker's memory; use more partitions")
 
 
-def check_same_features(table: Table, width: int, names: Sequence[str] | None, model: str) -> None:
+def check_same_features(table: Source, width: int, names: Sequence[str] | None, model: str) -> None:
     """Rows to predict must have the columns that the model was fitted on; said in scikit-learn's words."""
     if names is None and table.names is not None:
         warnings.warn(f"X has feature names, but {model} was fitted without feature names", stacklevel=4)
@@ -124,9 +131,10 @@ def check_same_features(table: Table, width: int, names: Sequence[str] | None, m
             + _listed("Feature names seen at fit time, yet now missing", missing)
             + swapped
         )
-    found = table.values.shape[1]
-    if found != width:
-        raise DataError(f"X has {found} features, but {model} is expecting {width} features as input")
+    if table.n_features != width:
+        raise DataError(
+            f"X has {table.n_features} features, but {model} is expecting {width} features as input"
+        )
 
 
 def _listed(title: str, names: set[str]) -> str:
@@ -162,14 +170,20 @@ def _as_frame(data: Any) -> nw.DataFrame[Any] | nw.LazyFrame[Any] | None:
     return batches
 
 
-def _from_frame(frame: nw.DataFrame[Any]) -> Table:
-    """Columns of a data frame as one array; every column must hold numbers."""
-    columns = []
+def check_columns(frame: nw.DataFrame[Any]) -> None:
+    """Every column must hold numbers, by its type."""
     for name, column in zip(frame.columns, frame.iter_columns(), strict=True):
         if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
             raise DataTypeError(not_numbers(name, column.dtype))
+
+
+def _from_frame(frame: nw.DataFrame[Any]) -> Table:
+    """Columns of a data frame as one array; every column must hold numbers."""
+    check_columns(frame)
+    columns = []
+    for j, column in enumerate(frame.iter_columns()):
         if column.null_count():
-            raise DataError(_not_finite(repr(name)))
+            raise DataError(not_finite(j, frame.columns))
         columns.append(_as_float64(column.to_numpy()))
     values = np.column_stack(columns) if columns else np.empty((len(frame), 0))
     named = all(isinstance(name, str) for name in frame.columns)
@@ -179,6 +193,12 @@ def _from_frame(frame: nw.DataFrame[Any]) -> Table:
 def _from_array(data: Any) -> FloatTable:
     """An array of float32 or float64, without a word about its values where it is neither."""
     array = np.asarray(data)
+    check_array(array)
+    return as_floats(array)
+
+
+def check_array(array: npt.NDArray[Any]) -> None:
+    """A table, of numbers by its type."""
     if array.ndim != 2:
         raise DataError(
             f"Expected 2D array, got {array.ndim}D array instead. Reshape your data: X.reshape(-1, 1) for "
@@ -191,13 +211,17 @@ def _from_array(data: Any) -> FloatTable:
             f"X holds values of type {array.dtype.name}, but each argument must be a number, not a string or "
             "other object that stands for a number; drop such columns or encode them"
         )
-    return array if array.dtype in (np.float32, np.float64) else _as_float64(array)
 
 
 def _holds_numbers(array: npt.NDArray[np.object_]) -> bool:
     """Whether an array of Python objects holds numbers, or nothing where one is missing."""
     kinds = set(map(type, array.ravel()))
     return all(issubclass(kind, NUMBERS) and not issubclass(kind, np.timedelta64) for kind in kinds)
+
+
+def as_floats(array: npt.NDArray[Any]) -> FloatTable:
+    """The same numbers as float32 where they are that, else as float64."""
+    return array if array.dtype in (np.float32, np.float64) else _as_float64(array)
 
 
 def _as_float64(array: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
@@ -216,11 +240,11 @@ def check_filled(n_rows: int, n_features: int) -> None:
 
 def _check_finite(table: Table) -> None:
     """No NaN and no infinity, in any column."""
-    bad = ~np.isfinite(table.values).all(axis=0)
+    bad = np.zeros(table.n_features, dtype=bool)
+    for chunk in table.chunks():  # whole, the answers for each number would take as much as a copy
+        bad |= ~np.isfinite(chunk).all(axis=0)
     if bad.any():
-        column = int(bad.argmax())
-        where = repr(table.names[column]) if table.names else str(column)
-        raise DataError(_not_finite(where))
+        raise DataError(not_finite(int(bad.argmax()), table.names))
 
 
 def not_numbers(name: str, kind: Any) -> str:
@@ -228,5 +252,7 @@ def not_numbers(name: str, kind: Any) -> str:
     return f"column {name!r} of X holds {kind}, not numbers; drop it or encode it as numbers"
 
 
-def _not_finite(column: str) -> str:
-    return f"Input X contains NaN, infinity or a missing value in column {column}; drop or fill such rows"
+def not_finite(column: int, names: Sequence[str] | None) -> str:
+    """What to say about a column that holds what is no finite number."""
+    where = repr(names[column]) if names else str(column)
+    return f"Input X contains NaN, infinity or a missing value in column {where}; drop or fill such rows"

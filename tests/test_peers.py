@@ -1,0 +1,43 @@
+"""Nothing but released answers reaches the model of a baseline: the same answers make the same file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pemeans import Domain
+from pemeans.peers import BalcanKMeans, DPLloyd, FastLloyd, LSHKMeans
+from test_hyperparameters_are_public import Tape, neighbors, outcome, recording, replaying, rows_of
+
+CASES: dict[str, tuple[Any, int, dict[str, Any]]] = {
+    "lsh": (LSHKMeans, 2, {}),
+    "lsh, much budget": (LSHKMeans, 3, {"epsilon": 30.0}),
+    "lsh, private root": (LSHKMeans, 2, {"private_root": True}),
+    "fastlloyd": (FastLloyd, 2, {}),
+    "fastlloyd, little budget": (FastLloyd, 5, {"epsilon": 0.02}),
+    "dplloyd": (DPLloyd, 2, {}),
+    "balcan": (BalcanKMeans, 2, {}),
+    "balcan, many dimensions": (BalcanKMeans, 20, {"epsilon": 3.0}),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_same_answers_from_neighbors_make_the_same_file(case: str, tmp_path: Path) -> None:
+    method, d, parameters = CASES[case]
+    rows = rows_of(d)
+    settings: dict[str, Any] = {"domain": Domain.box(-1, 1), "n_samples": len(rows), "random_state": 5}
+    model = method(n_clusters=3, n_jobs=1, **(settings | parameters))
+    script = Tape()
+    with recording(script):
+        recorded = outcome(model, rows, tmp_path)
+    assert len(script.released) == len(script.exact) == len(model.receipt_.releases)
+    for name, others in neighbors(rows).items():
+        tape = Tape()
+        with replaying(script, tape):
+            again = outcome(model, others, tmp_path)
+        assert [x.shape for x in tape.exact] == [x.shape for x in script.exact], name
+        if name != "another order":
+            assert any((a != b).any() for a, b in zip(tape.exact, script.exact, strict=True)), name
+        assert again == recorded, name
