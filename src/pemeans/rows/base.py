@@ -109,12 +109,10 @@ def open_source(data: Any, n_jobs: int | None = None) -> Source:
     n_jobs : int or None
         Threads to look at them, where they are not on a cluster; None means all cores.
     """
-    if isinstance(data, Source):
-        return data
-    engine = engine_of(data)
+    engine = engine_of(data)  # first, as the frames of Spark Connect claim to have every attribute
     if engine is not None:
         return engine.open_source(data)  # type: ignore[no-any-return]
-    return open_readable(data, n_jobs)
+    return data if isinstance(data, Source) else open_readable(data, n_jobs)
 
 
 def open_readable(data: Any, n_jobs: int | None = None) -> ReadableSource:
