@@ -16,6 +16,7 @@ from pemeans.privacy.statistics import NearestVotes
 
 POPULATION = 1500
 """Candidates in a vote, where n/8 or 2k does not say otherwise: the cost stays linear in n."""
+REMEMBERED = 2
 FAR = 8
 """Every eighth of the first candidates is far out."""
 SURVIVORS_PER_CLUSTER, SURVIVING_PART = 6, 0.6
@@ -36,20 +37,21 @@ class Votes:
 
 @dataclass(frozen=True, eq=False)
 class Coreset:
-    """The last two populations with their votes: a small weighted stand-in for the rows."""
+    """The latest populations with their votes, the last one last: a small weighted stand-in for the rows."""
 
-    last: Votes
-    before: Votes | None
+    populations: tuple[Votes, ...]
+
+    @property
+    def last(self) -> Votes:
+        return self.populations[-1]
 
     @property
     def points(self) -> GridArray:
-        return self.last.points if self.before is None else np.vstack([self.before.points, self.last.points])
+        return np.vstack([votes.points for votes in self.populations])
 
     @property
     def weights(self) -> FloatArray:
-        if self.before is None:
-            return self.last.weights
-        return np.concatenate([self.before.weights, self.last.weights])
+        return np.concatenate([votes.weights for votes in self.populations])
 
 
 def explore(
@@ -74,7 +76,7 @@ def explore(
             size = max(size // 2, 4 * k)
         voted = cleaned > 0
         last = Votes(population[voted], cleaned[voted].astype(np.float64), answer.sigma)
-        core = Coreset(last, core.last if core else None)
+        core = Coreset(((core.populations if core else ()) + (last,))[-REMEMBERED:])
         watch(number + 1)
         if number < rounds - 1 and len(core.points):
             population = next_population(core, k, size, spreads[number], rng)

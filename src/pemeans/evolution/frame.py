@@ -54,7 +54,7 @@ def find_frame(curator: Curator, mean_share: float, spread_share: float) -> Fram
     """A ball around the noisy mean that holds nearly all rows."""
     d, n = curator.n_features, curator.n_rows
     origin = np.zeros((1, d), dtype=np.int32)
-    answer = curator.release("mean", ResidualSums(origin, GRID_UNIT, 1), mean_share)
+    answer = curator.release("mean", ResidualSums(origin, np.array([GRID_UNIT]), 1), mean_share)
     mean, noise = answer.values[:, :-1] / n / GRID_UNIT, answer.sigma / n / GRID_UNIT
     believed = max(0.0, 1 - d * noise**2 / max(float((mean**2).sum()), 1e-300))
     center = to_grid(mean * believed)

@@ -19,6 +19,9 @@ from pemeans.evolution.subspace import find_subspace
 from pemeans.kernels.grid import FloatArray, GridArray, to_float, to_grid
 from pemeans.privacy.curator import Curator
 
+ROUND_SNR, LEAST_ROUNDS, MOST_ROUNDS = 4.0, 3, 14
+MOST_STEPS = 8
+LOWD_VOTES, LEAST_VOTES, HIST, STEPS_PER = 0.4, .2, .03, 8
 SUBSPACE = 12
 """Dimensions in which the votes are cast."""
 
@@ -53,14 +56,14 @@ class Plan:
 def plan(n: int, d: int, k: int, mu: float) -> Plan:
     """Shares, vote rounds and refinement steps for data of this public size."""
     relative_noise = k**2 * d / (n * mu) ** 2
-    votes = 0.4
+    votes = LOWD_VOTES
     if d > SUBSPACE:
-        votes = min(max(0.45 - 0.25 * log(max(relative_noise, 1e-300) / 0.002) / log(25), 0.2), 0.45)
-    rounds = round(min(max(votes * (mu * n / (4 * k)) ** 2, 3), 14))
-    steps = min(max(round(k * d / 16), 3), 8)
+        votes = min(max(0.45 - 0.25 * log(max(relative_noise, 1e-300) / 0.002) / log(25), LEAST_VOTES), 0.45)
+    rounds = round(min(max(votes * (mu * n / (ROUND_SNR * k)) ** 2, LEAST_ROUNDS), MOST_ROUNDS))
+    steps = min(max(round(k * d / STEPS_PER), 4), MOST_STEPS)
     frame = float(np.clip((25 / (n * mu)) ** 2, 0.04, 0.15))
-    strays = 0.035 if d <= SUBSPACE and n * mu > ENOUGH_FOR_STRAYS else 0.0
-    return Plan(min(d, SUBSPACE), frame, 0.04, strays, 0.03, votes, rounds, steps)
+    strays = 0.06 if d <= SUBSPACE and n * mu > ENOUGH_FOR_STRAYS else 0.0
+    return Plan(min(d, SUBSPACE), frame, 0.04, strays, HIST, votes, rounds, steps)
 
 
 def dp_kmeans(curator: Curator, k: int, rng: np.random.Generator, report: Report) -> Selection:

@@ -14,7 +14,7 @@ PRIOR_SPREAD = 0.15
 """Sizes are taken to differ by at least 15 % of the mean size."""
 DRIFT = 0.05
 """Every move of the centers changes the sizes by about 5 % of the mean size."""
-SMALLEST = 0.1
+SMALLEST = 0.02
 """No cluster is taken to be smaller than a tenth of the mean size."""
 
 

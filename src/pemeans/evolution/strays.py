@@ -13,7 +13,9 @@ import numpy as np
 
 from pemeans.evolution.explore import Coreset, Votes
 from pemeans.evolution.refine import usual_distance
-from pemeans.kernels.grid import GRID_UNIT, FloatArray, GridArray, to_float, to_grid
+from pemeans.kernels.grid import GRID_UNIT, FloatArray, GridArray, IntArray, squared_norms, to_float, to_grid
+from pemeans.kernels.nearest import nearest
+from pemeans.evolution.populate import uniform_in_ball
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.statistics import DistanceHistogram
 
@@ -25,6 +27,7 @@ RINGS = 2
 """In how many rings around the centers they are counted, out to the ball's diameter."""
 SURE = 2.5
 """Standard deviations of noise that their number must exceed."""
+REACH = 0.8
 STAND_INS = 16
 """Points that stand in for the strays, for every cluster wanted."""
 
@@ -64,18 +67,19 @@ def with_strays(
     if beyond.sum() <= SURE * answer.sigma * sqrt(RINGS):
         return None
     strays = stand_ins(found, edges / GRID_UNIT, np.maximum(beyond, 0.0), rng)
-    doubled = 1 if core.before is None else 2  # the coreset counts every row once a population
-    weights = np.concatenate([core.weights, np.full(len(strays), doubled * beyond.sum() / len(strays))])
-    return Coreset(Votes(np.vstack([core.points, strays]), weights, answer.sigma), None)
+    times = len(core.populations)  # the coreset counts every row once a population
+    places, weights = stand_ins(found, edges, np.maximum(beyond, 0.0), rng)
+    return Coreset((*core.populations, Votes(places, times * weights, answer.sigma)))
 
 
 def stand_ins(
-    centers: GridArray, edges: FloatArray, counts: FloatArray, rng: np.random.Generator
-) -> GridArray:
-    """Points around the centers, at distances as in the histogram of strays, in all directions."""
-    number = STAND_INS * len(centers)
-    ring = rng.choice(len(counts), size=number, p=counts / counts.sum())
-    distance = edges[ring] * (edges[ring + 1] / edges[ring]) ** rng.random(number)
-    direction = rng.standard_normal((number, centers.shape[1]))
-    direction *= (distance / np.linalg.norm(direction, axis=1))[:, np.newaxis]
-    return to_grid(to_float(centers)[rng.integers(len(centers), size=number)] + direction)
+    centers: GridArray, edges: IntArray, counts: FloatArray, rng: np.random.Generator
+) -> tuple[GridArray, FloatArray]:
+    """Points all over the ball but for the clusters, weighted to lie as far from the centers as strays do."""
+    points = to_grid(REACH * uniform_in_ball(STAND_INS * len(centers), centers.shape[1], rng))
+    gaps = squared_norms(points - centers[nearest(points, centers)])
+    ring = np.searchsorted(edges**2, gaps) - 1
+    held = np.bincount(np.clip(ring, 0, len(counts) - 1), weights=ring >= 0, minlength=len(counts))
+    outside = ring >= 0
+    points, ring = points[outside], np.minimum(ring[outside], len(counts) - 1)
+    return points, counts[ring] / held[ring]

@@ -176,29 +176,30 @@ class DistanceHistogram:
 
 @dataclass(frozen=True, eq=False)
 class ResidualSums:
-    """For every center the sum of its rows' residuals, shortened to `radius`, and their number, weighted.
+    """For every center the sum of its rows' residuals, in units of its radius, and their number, weighted.
 
-    Sensitivity ``ceil(sqrt(radius^2 + weight^2))``: a row adds to one center only, its residual (shortened,
-    then truncated toward zero, so never longer than `radius`) and `weight` to the count.
+    Sensitivity ``ceil(sqrt(GRID_UNIT^2 + weight^2))``: a row adds to one center only, its residual and
+    `weight` to the count. The residual is divided by the center's radius, or by its own length where that is
+    longer, and truncated toward zero on the grid, so it is never longer than one unit.
 
     Parameters
     ----------
     centers : int32 array of shape (k, n_features)
         Public centers on the grid.
-    radius : int
-        The longest residual, in grid units.
+    radii : int64 array of shape (k,)
+        From which length on a center's residuals are shortened, in grid units; at least 1.
     weight : int
         What a row counts, in grid units.
     """
 
     centers: GridArray
-    radius: int
+    radii: IntArray
     weight: int
 
     @property
     def sensitivity(self) -> int:
         """The longest vector that a row can add."""
-        squared = self.radius**2 + self.weight**2
+        squared = GRID_UNIT**2 + self.weight**2
         return isqrt(squared - 1) + 1
 
     def __call__(self, block: Block) -> IntArray:
@@ -207,7 +208,7 @@ class ResidualSums:
         gaps = block.grid - self.centers[labels]
         length = np.sqrt(squared_norms(gaps).astype(np.float64))
         # As in pull_into_ball: 2**-40 less is certain not to be too long.
-        factor = np.minimum(self.radius / np.maximum(length, 1.0) * (1 - 2.0**-40), 1.0)
+        factor = GRID_UNIT / np.maximum(length, self.radii[labels]) * (1 - 2.0**-40)
         short = np.trunc(gaps * factor[:, np.newaxis])
         k, d = self.centers.shape
         sums = np.empty((k, d + 1), dtype=np.int64)
