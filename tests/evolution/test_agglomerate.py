@@ -54,7 +54,7 @@ def test_ward_leaves_its_input_alone_and_keeps_the_mean() -> None:
 
 
 def coreset(points: FloatArray, weights: FloatArray) -> Coreset:
-    return Coreset(Votes(to_grid(points), weights, 1.0), None)
+    return Coreset((Votes(to_grid(points), weights, 1.0),))
 
 
 def grid_of_clusters(per_cluster: int) -> tuple[FloatArray, FloatArray]:

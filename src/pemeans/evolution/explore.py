@@ -17,6 +17,7 @@ from pemeans.privacy.statistics import NearestVotes
 POPULATION = 1500
 """Candidates in a vote, where n/8 or 2k does not say otherwise: the cost stays linear in n."""
 REMEMBERED = 2
+"""Populations whose votes make up the coreset."""
 FAR = 8
 """Every eighth of the first candidates is far out."""
 SURVIVORS_PER_CLUSTER, SURVIVING_PART = 6, 0.6

@@ -15,7 +15,7 @@ PRIOR_SPREAD = 0.15
 DRIFT = 0.05
 """Every move of the centers changes the sizes by about 5 % of the mean size."""
 SMALLEST = 0.02
-"""No cluster is taken to be smaller than a tenth of the mean size."""
+"""No cluster is taken to be smaller than a fiftieth of the mean size."""
 
 
 @dataclass(frozen=True, eq=False)

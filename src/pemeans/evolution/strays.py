@@ -11,16 +11,16 @@ from math import sqrt
 
 import numpy as np
 
+from pemeans.evolution.distances import find_distances
 from pemeans.evolution.explore import Coreset, Votes
-from pemeans.evolution.refine import usual_distance
+from pemeans.evolution.populate import uniform_in_ball
 from pemeans.kernels.grid import GRID_UNIT, FloatArray, GridArray, IntArray, squared_norms, to_float, to_grid
 from pemeans.kernels.nearest import nearest
-from pemeans.evolution.populate import uniform_in_ball
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.statistics import DistanceHistogram
 
-BEYOND = 4
-"""Rows farther from their center than four times the usual distance are strays."""
+BEYOND, USUAL = 4, 0.75
+"""Rows farther from their center than four times the distance that three quarters keep are strays."""
 USUAL_PART = 1 / 7
 """The part of the share that goes into the usual distance."""
 RINGS = 2
@@ -28,6 +28,7 @@ RINGS = 2
 SURE = 2.5
 """Standard deviations of noise that their number must exceed."""
 REACH = 0.8
+"""Strays are taken to lie within 80 % of the ball: hardly any lie at its very edge."""
 STAND_INS = 16
 """Points that stand in for the strays, for every cluster wanted."""
 
@@ -58,7 +59,7 @@ def with_strays(
         Public randomness.
     """
     centers = to_grid(to_float(found) @ basis.T)
-    usual = usual_distance(curator, centers, USUAL_PART * share)
+    usual = find_distances(curator, centers, USUAL_PART * share).covering(USUAL)
     if BEYOND * usual >= GRID_UNIT:
         return None
     edges = np.rint(np.geomspace(BEYOND * usual, 2 * GRID_UNIT, RINGS + 1)).astype(np.int64)
@@ -66,7 +67,6 @@ def with_strays(
     beyond = answer.values[1:].astype(np.float64)
     if beyond.sum() <= SURE * answer.sigma * sqrt(RINGS):
         return None
-    strays = stand_ins(found, edges / GRID_UNIT, np.maximum(beyond, 0.0), rng)
     times = len(core.populations)  # the coreset counts every row once a population
     places, weights = stand_ins(found, edges, np.maximum(beyond, 0.0), rng)
     return Coreset((*core.populations, Votes(places, times * weights, answer.sigma)))
