@@ -102,21 +102,22 @@ def test_distance_histogram(case: tuple[GridArray, list[GridArray]]) -> None:
     st.integers(0, EDGE) | st.sampled_from([0, 1, EDGE // 4]),
 )
 def test_residual_sums(case: tuple[GridArray, list[GridArray]], radius: int, weight: int) -> None:
+    """Every center has a radius of its own; that of the nearest is the unit of what the row adds."""
     row, centers = case
-    statistic = ResidualSums(np.array(centers), radius, weight)
-    added = check(statistic, row)
     squared = [squared_length(row.astype(np.int64) - c) for c in centers]
     winner = squared.index(min(squared))
+    radii = np.arange(1, len(centers) + 1, dtype=np.int64) * 1000
+    radii[winner] = radius
+    added = check(ResidualSums(np.array(centers), radii, weight), row)
     assert not np.delete(added, winner, axis=0).any()
     assert added[winner, -1] == weight
     gap, short = row.astype(np.int64) - centers[winner], added[winner, :-1]
-    if min(squared) <= (radius - 1) ** 2:
-        assert (short == gap).all()
-    # In the gap's direction, truncated toward zero, and short by no more than that.
-    scale = min(1.0, radius / max(min(squared) ** 0.5, 1.0))
+    # In the gap's direction, measured in radii, truncated toward zero, and short by no more than that.
+    scale = EDGE / max(min(squared) ** 0.5, radius)
     assert (np.abs(short) <= np.abs(gap) * scale).all()
     assert (np.abs(short) >= np.abs(gap) * scale * (1 - 2.0**-39) - 1).all()
     assert (short * gap >= 0).all()
+    assert squared_length(short) <= EDGE**2
 
 
 @SEARCH
@@ -136,8 +137,8 @@ def test_in_any_frame(case: tuple[GridArray, GridArray, GridArray], radius: int)
         SecondMoments(d),
         DistanceHistogram(centers, edges),
         NearestVotes(centers, Projection(np.eye(d))),
-        ResidualSums(centers, max(1, radius // 2), radius),
-        ResidualSums(centers, 2 * EDGE, 1),
+        ResidualSums(centers, np.array([max(1, radius // 2), 1]), radius),
+        ResidualSums(centers, np.array([2 * EDGE, EDGE]), 1),
     ]
     for number, inner in enumerate(statistics):
         assert Framed(inner, frame).sensitivity == inner.sensitivity
@@ -149,19 +150,17 @@ def test_sensitivities_are_not_larger_than_need_be(d: int) -> None:
     """Some row attains 98 % of each (7/5 is 1 % below the square root of 2)."""
     along, across = np.zeros(d, dtype=np.int32), np.full(d, isqrt(EDGE**2 // d), dtype=np.int32)
     along[0] = EDGE
-    radius, weight = 3 * EDGE // 2, EDGE // 2
+    radii, weight = np.array([3 * EDGE // 2]), EDGE // 2
     for row in (along, pull_into_ball(across[np.newaxis])[0]):
-        for statistic in (SecondMoments(d), ResidualSums(-row[np.newaxis], radius, weight)):
+        for statistic in (SecondMoments(d), ResidualSums(-row[np.newaxis], radii, weight)):
             length = squared_length(statistic(Block(row[np.newaxis])))
             assert 0.98**2 * statistic.sensitivity**2 <= length <= statistic.sensitivity**2
 
 
-@pytest.mark.parametrize(
-    ("radius", "weight"), [(1, 0), (1, 1), (3, 4), (2**23, 2**21), (2**22 - 1, 2**20 + 3)]
-)
-def test_the_root_is_rounded_up(radius: int, weight: int) -> None:
-    found = ResidualSums(np.zeros((1, 1), dtype=np.int32), radius, weight).sensitivity
-    assert (found - 1) ** 2 < radius**2 + weight**2 <= found**2
+@pytest.mark.parametrize("weight", [0, 1, 2**11, 2**20 + 3, 3 * 2**20, 2**22, 2**23])
+def test_the_root_is_rounded_up(weight: int) -> None:
+    found = ResidualSums(np.zeros((1, 1), dtype=np.int32), np.array([1]), weight).sensitivity
+    assert (found - 1) ** 2 < EDGE**2 + weight**2 <= found**2
 
 
 # --- what a row adds does not depend on other rows -------------------------------------------------
@@ -181,8 +180,8 @@ def questions(d: int) -> list[Statistic]:
     plain: list[Statistic] = [
         SecondMoments(d),
         DistanceHistogram(centers, edges),
-        ResidualSums(centers, EDGE // 7, EDGE // 30),
-        ResidualSums(centers, 1, 1),
+        ResidualSums(centers, np.array([EDGE // 7, EDGE, 2 * EDGE, 1, 999]), EDGE // 30),
+        ResidualSums(centers, np.ones(5, dtype=np.int64), 1),
         NearestVotes(centers),
     ]
     frames = [Frame(centers[3], EDGE // 9), Frame(centers[2], 1), Frame(np.zeros(d, dtype=np.int32), EDGE)]
@@ -238,7 +237,7 @@ def test_full_blocks_of_the_longest_rows_are_exact(d: int) -> None:
     row = pull_into_ball(np.full((1, d), isqrt(EDGE**2 // d), dtype=np.int32))[0]
     far = -row[np.newaxis]
     statistics: tuple[Callable[[Block], IntArray], ...] = (
-        ResidualSums(far, 2 * EDGE, 2 * EDGE),
+        ResidualSums(far, np.array([2 * EDGE]), 2 * EDGE),
         SecondMoments(d),
         DistanceHistogram(far, np.array([EDGE], dtype=np.int64)),
     )
@@ -252,5 +251,5 @@ def test_full_blocks_of_the_longest_rows_are_exact(d: int) -> None:
 def test_totals_of_a_billion_rows_fit_into_64_bits() -> None:
     """No number that a row adds is larger than the sensitivity; noise needs room as well."""
     origin = np.zeros((1, 1), dtype=np.int32)
-    for statistic in (SecondMoments(1), ResidualSums(origin, 2 * EDGE, 2 * EDGE)):
+    for statistic in (SecondMoments(1), ResidualSums(origin, np.array([2 * EDGE]), 2 * EDGE)):
         assert statistic.sensitivity * 10**9 < 2**62
