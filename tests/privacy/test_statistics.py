@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from math import isqrt
 from typing import Any
 
 import numpy as np
