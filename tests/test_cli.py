@@ -269,6 +269,12 @@ def test_inspect_json_is_for_machines() -> None:
     assert document["receipt"]["epsilon"] == 1.0
 
 
+def test_the_package_runs_as_a_module() -> None:
+    command = [sys.executable, "-m", "pemeans", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout == f"pemeans {pemeans.__version__}\n"
+
+
 def test_version_and_help() -> None:
     assert run_well("--version") == f"pemeans {pemeans.__version__}\n"
     for command in ("fit", "predict", "inspect", "demo"):
@@ -377,6 +383,13 @@ def test_a_headless_file_never_lends_its_values_as_names() -> None:
     message = run_badly("fit", "rows.csv", "-k", "1", "--radius", "200", "--out", "model.json")
     assert "data in place of column names" in message
     assert SECRET not in message
+
+
+def test_a_headless_file_never_lends_them_as_a_hint() -> None:
+    Path("rows.csv").write_text("agnes,22.5\nbert,30\n")
+    message = run_badly("fit", "rows.csv", "-k", "1", "--bounds", "ages=0:120", "--out", "model.json")
+    assert "add a header line" in message
+    assert "agnes" not in message
 
 
 def test_a_whole_number_too_large_for_a_float_is_rounded() -> None:

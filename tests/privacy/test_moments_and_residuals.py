@@ -98,23 +98,26 @@ def test_distance_histogram(case: tuple[GridArray, list[GridArray]]) -> None:
 @SEARCH
 @given(
     st.integers(1, 6).flatmap(lambda d: st.tuples(vector(d), st.lists(vector(d), min_size=1, max_size=4))),
-    st.lists(RADII, min_size=4, max_size=4),
+    RADII,
     st.integers(0, EDGE) | st.sampled_from([0, 1, EDGE // 4]),
 )
-def test_residual_sums(case: tuple[GridArray, list[GridArray]], radii: list[int], weight: int) -> None:
+def test_residual_sums(case: tuple[GridArray, list[GridArray]], radius: int, weight: int) -> None:
+    """Every center has a radius of its own; that of the nearest is the unit of what the row adds."""
     row, centers = case
-    statistic = ResidualSums(np.array(centers), np.array(radii[: len(centers)]), weight)
-    added = check(statistic, row)
     squared = [squared_length(row.astype(np.int64) - c) for c in centers]
     winner = squared.index(min(squared))
+    radii = np.arange(1, len(centers) + 1, dtype=np.int64) * 1000
+    radii[winner] = radius
+    added = check(ResidualSums(np.array(centers), radii, weight), row)
     assert not np.delete(added, winner, axis=0).any()
     assert added[winner, -1] == weight
     gap, short = row.astype(np.int64) - centers[winner], added[winner, :-1]
-    # In the gap's direction, in units of the radius, truncated toward zero, and short by no more than that.
-    scale = EDGE / max(min(squared) ** 0.5, radii[winner])
+    # In the gap's direction, measured in radii, truncated toward zero, and short by no more than that.
+    scale = EDGE / max(min(squared) ** 0.5, radius)
     assert (np.abs(short) <= np.abs(gap) * scale).all()
     assert (np.abs(short) >= np.abs(gap) * scale * (1 - 2.0**-39) - 1).all()
     assert (short * gap >= 0).all()
+    assert squared_length(short) <= EDGE**2
 
 
 @SEARCH
@@ -134,8 +137,8 @@ def test_in_any_frame(case: tuple[GridArray, GridArray, GridArray], radius: int)
         SecondMoments(d),
         DistanceHistogram(centers, edges),
         NearestVotes(centers, Projection(np.eye(d))),
-        ResidualSums(centers, np.array([max(1, radius // 2), 2 * EDGE]), radius),
-        ResidualSums(centers, np.array([2 * EDGE, 1]), 1),
+        ResidualSums(centers, np.array([max(1, radius // 2), 1]), radius),
+        ResidualSums(centers, np.array([2 * EDGE, EDGE]), 1),
     ]
     for number, inner in enumerate(statistics):
         assert Framed(inner, frame).sensitivity == inner.sensitivity
@@ -154,9 +157,9 @@ def test_sensitivities_are_not_larger_than_need_be(d: int) -> None:
             assert 0.98**2 * statistic.sensitivity**2 <= length <= statistic.sensitivity**2
 
 
-@pytest.mark.parametrize("weight", [0, 1, 2**20 + 3, EDGE // 4, 2 * EDGE])
+@pytest.mark.parametrize("weight", [0, 1, 2**11, 2**20 + 3, 3 * 2**20, 2**22, 2**23])
 def test_the_root_is_rounded_up(weight: int) -> None:
-    found = ResidualSums(np.zeros((1, 1), dtype=np.int32), np.ones(1, dtype=np.int64), weight).sensitivity
+    found = ResidualSums(np.zeros((1, 1), dtype=np.int32), np.array([1]), weight).sensitivity
     assert (found - 1) ** 2 < EDGE**2 + weight**2 <= found**2
 
 
@@ -177,7 +180,7 @@ def questions(d: int) -> list[Statistic]:
     plain: list[Statistic] = [
         SecondMoments(d),
         DistanceHistogram(centers, edges),
-        ResidualSums(centers, np.array([EDGE // 7, 2 * EDGE, 1, EDGE, EDGE // 30]), EDGE // 30),
+        ResidualSums(centers, np.array([EDGE // 7, EDGE, 2 * EDGE, 1, 999]), EDGE // 30),
         ResidualSums(centers, np.ones(5, dtype=np.int64), 1),
         NearestVotes(centers),
     ]

@@ -61,7 +61,7 @@ class _LastIndex:
         self._index: Any = None
 
     def of(self, candidates: GridArray) -> Any:
-        """The index of these very candidates; kept numbers are compared, not objects, for arrays may change."""
+        """The index of these very candidates; numbers are compared, not objects, for arrays may change."""
         d = candidates.shape[1]
         with self._lock:
             if self._index is None or not native.same(self._index, candidates, d):

@@ -103,7 +103,7 @@ class Curator:
     def choose(self, name: str, losses: Losses, share: float) -> int:
         """The number of a choice with nearly the least loss, for a share of epsilon; the delta being 0."""
         scale = self._ledger.charge_pure(name, type(losses).__name__, losses.spread, share, GEOMETRIC)
-        return noisy_minimum(self._exact(losses), scale, self.__noise)
+        return noisy_minimum(self.__exact(losses), scale, self.__noise)
 
     def smallest_multiplier(self, events: Callable[[float], Sequence[Event | PureEvent]]) -> float:
         """The least noise at which the whole budget pays for these events; 0 where epsilon is infinite."""
@@ -122,19 +122,19 @@ class Curator:
         return self._with_laplace(statistic, scale)
 
     def _with_gaussian(self, statistic: Question, sigma: float) -> Answer:
-        exact = self._exact(statistic)
+        exact = self.__exact(statistic)
         if sigma == 0:
             return Answer(exact, sigma)
         return Answer(exact + self.__noise.gaussian(sigma, exact.size).reshape(exact.shape), sigma)
 
     def _with_laplace(self, statistic: Question, scale: float) -> Answer:
-        exact = self._exact(statistic)
+        exact = self.__exact(statistic)
         if scale == 0:
             return Answer(exact, scale)
         return Answer(exact + self.__noise.laplace(scale, exact.size).reshape(exact.shape), scale)
 
-    def _exact(self, statistic: Question) -> IntArray:
-        """The total without noise: it must not leave this class."""
+    def __exact(self, statistic: Question) -> IntArray:
+        """The total without noise: it must not leave this class, its name is known only here."""
         return self.__rows.total(statistic if self._frame is None else Framed(statistic, self._frame))
 
     def receipt(self, domain: str, notes: tuple[str, ...] = ()) -> Receipt:

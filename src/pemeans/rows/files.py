@@ -113,11 +113,11 @@ def _hint(name: str, present: list[str]) -> str:
     if separators:
         return f"its columns seem to be separated by {separators[0]!r}; separate them by commas"
     words = [word for word in present if not _looks_like_a_number(word)]
+    if len(words) < len(present):
+        return "if its first line holds data instead of column names, add a header line"
     close = get_close_matches(name, words, n=3, cutoff=0.6) or [w for w in words if _bare(w) == _bare(name)]
     if close:
         return f"did you mean {' or '.join(map(repr, close))}?"
-    if len(words) < len(present):
-        return "if its first line holds data instead of column names, add a header line"
     more = f" and {len(present) - MOST_NAMES} more" if len(present) > MOST_NAMES else ""
     return f"its columns are {', '.join(map(repr, present[:MOST_NAMES]))}{more}"
 
