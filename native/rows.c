@@ -3,22 +3,14 @@
  * Each function has a NumPy twin (placing.py, grid.py) that gives the same integers. Products and sums in floating
  * point are rounded one by one, as NumPy does it: setup.py forbids the compiler to fuse them.
  */
-#define PY_SSIZE_T_CLEAN
-#define Py_LIMITED_API 0x030b0000
-#include <Python.h>
+#include "rows.h"
+
+#include "clones.h"
+
 #include <math.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#if defined(__x86_64__) && defined(__GLIBC__) && defined(__GNUC__) && !defined(__clang__)
-#define CLONES __attribute__((target_clones("avx512f", "avx2", "default")))
-#else
-#define CLONES
-#endif
-
-#define GRID_UNIT 4194304             /* grid.py */
-#define SAFELY_SHORTER (1 - 0x1p-40)  /* certain not to be too long, whatever the rounding */
 #define LANES 16                      /* rows at a time */
 
 /* ---- place: rows of the user's units onto the grid ---- */
@@ -237,6 +229,8 @@ static PyMethodDef methods[] = {
     {"place", py_place, METH_VARARGS, "place(columns, lower, upper, center, unit, most, grid): fill grid"},
     {"frame", py_frame, METH_VARARGS, "frame(grid, center, radius, out): fill out"},
     {"project", py_project, METH_VARARGS, "project(grid, matrix, d, scale, out): fill out"},
+    {"residuals", py_residuals, METH_VARARGS, "residuals(grid, labels, centers, radii, sums): add to sums"},
+    {"squared_gaps", py_squared_gaps, METH_VARARGS, "squared_gaps(grid, labels, centers, d, out): fill out"},
     {NULL, NULL, 0, NULL},
 };
 static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_rows", NULL, -1, methods, NULL, NULL, NULL, NULL};

@@ -18,6 +18,7 @@ import math
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from numbers import Real
 
 import numpy as np
@@ -219,6 +220,7 @@ def discrete_mu(sigma: float) -> float:
     return _discrete_mu(_checked_sigma(sigma))
 
 
+@lru_cache(maxsize=256)  # rounds of an algorithm mostly have equal shares
 def sigma_for(mu: float) -> float:
     """Return the smallest sigma, from `MIN_SIGMA` on, that hides a shift by one as mu-GDP, rounded up.
 

@@ -13,7 +13,8 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
-from pemeans.kernels.grid import GRID_BITS, GRID_UNIT, Frame, GridArray, IntArray, Projection, squared_norms
+from pemeans.kernels.grid import GRID_BITS, GRID_UNIT, Frame, GridArray, IntArray, Projection
+from pemeans.kernels.residuals import residual_sums, squared_gaps
 from pemeans.rows.base import Question
 from pemeans.rows.block import Block
 
@@ -169,8 +170,8 @@ class DistanceHistogram:
     sensitivity: ClassVar[int] = 1
 
     def __call__(self, block: Block) -> IntArray:
-        gaps = block.grid - self.centers[block.nearest(self.centers)]
-        bins = np.searchsorted(self.edges**2, squared_norms(gaps), side="left")
+        squared = squared_gaps(block.grid, block.nearest(self.centers), self.centers)
+        bins = np.searchsorted(self.edges**2, squared, side="left")
         return np.bincount(bins, minlength=len(self.edges) + 1).astype(np.int64)
 
 
@@ -205,15 +206,9 @@ class ResidualSums:
     def __call__(self, block: Block) -> IntArray:
         """An array of shape (k, n_features + 1); the weighted counts are in the last column."""
         labels = block.nearest(self.centers)
-        gaps = block.grid - self.centers[labels]
-        length = np.sqrt(squared_norms(gaps).astype(np.float64))
-        # As in pull_into_ball: 2**-40 less is certain not to be too long.
-        factor = GRID_UNIT / np.maximum(length, self.radii[labels]) * (1 - 2.0**-40)
-        short = np.trunc(gaps * factor[:, np.newaxis])
         k, d = self.centers.shape
         sums = np.empty((k, d + 1), dtype=np.int64)
-        for j in range(d):
-            sums[:, j] = np.bincount(labels, weights=short[:, j], minlength=k)
+        sums[:, :d] = residual_sums(block.grid, labels, self.centers, self.radii)
         sums[:, d] = self.weight * np.bincount(labels, minlength=k)
         return sums
 
