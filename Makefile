@@ -1,10 +1,10 @@
-# make demo, make test, make check: each sets up what it needs in .venv, nothing else is asked of the machine.
+# make demo, make test, make check, make report: each sets up what it needs in .venv, nothing else is asked of the machine.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard native/*)
 
-.PHONY: demo test check format clean
+.PHONY: demo test check report format clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -33,6 +33,11 @@ check: $(VENV)/check.stamp  ## style, types and the floors of the house
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+RESULTS ?= benchmarks/results/runs.parquet
+report: $(VENV)/test.stamp  ## tables, figures and page of benchmarks/results; RESULTS="a.sqlite b.sqlite" takes others
+	$(BIN)/pemeans bench report $(RESULTS) --out benchmarks/results
+	$(BIN)/python benchmarks/evolution_against_paper.py --all $(RESULTS) > benchmarks/results/evolution.md
 
 format: $(VENV)/check.stamp  ## mend what can be mended by itself
 	$(BIN)/ruff check --fix .

@@ -76,6 +76,8 @@ def spoken(command: Callable[..., None]) -> Callable[..., None]:
                 command(*args, **options)
         except PemeansError as error:
             _fail(str(error))
+        except typer.Exit:
+            raise  # the command has said what is wrong
         except BrokenPipeError:
             raise  # whoever read the output has seen enough: typer ends quietly
         except OSError as error:

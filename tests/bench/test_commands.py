@@ -62,6 +62,7 @@ def test_a_missing_data_set_shows_in_the_exit_code(tmp_path: Path) -> None:
     assert found.exit_code == 1
     assert "Left out: data set 'mnist' has no public home" in found.output
     assert "2 runs done" in found.output
+    assert found.output.endswith("The same command tries them again.\n")  # and no word of a bug
 
 
 def test_list_show_and_fetch() -> None:
@@ -75,4 +76,4 @@ def test_list_show_and_fetch() -> None:
     fetched = data("fetch", "sklearn_4_4", "mnist")
     assert fetched.exit_code == 1
     assert "sklearn_4_4: 20,000 rows of 4 columns, 4 clusters" in fetched.output
-    assert f"set {FOLDER_VARIABLE} to a folder" in fetched.output
+    assert fetched.output.endswith(f"set {FOLDER_VARIABLE} to a folder that holds mnist.npz\n")

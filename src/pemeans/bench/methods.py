@@ -112,8 +112,16 @@ ALL_METHODS: tuple[Method, ...] = (
         Role.BASELINE,
         "FastLloyd",
         {"n_iterations": 6},
-        paper="fastlloyd",
         box=True,
+    ),
+    # The paper's runs: always six steps, and in the box [-1, 1] whatever the data.
+    Method(
+        "FastLloydPaper",
+        "FastLloyd, T=6, box [-1, 1]",
+        Role.BASELINE,
+        "FastLloyd",
+        {"n_iterations": 6},
+        paper="fastlloyd",
     ),
     Method("DPLloyd", "DP-Lloyd", Role.BASELINE, "DPLloyd", paper="dp_lib", box=True),
     Method("BalcanKMeans", "Balcan et al.", Role.BASELINE, "BalcanKMeans", paper="icml17", box=True),

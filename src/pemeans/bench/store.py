@@ -46,6 +46,8 @@ SELECT = (
     "FROM runs JOIN environments ON environments.id = runs.environment"
 )
 PARQUET = ".parquet"
+PAGES_BESIDE = 50
+"""About as many rows."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +79,9 @@ class Store:
             self._db = sqlite3.connect(path, isolation_level=None, timeout=60)
             self._db.execute("PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
+            # What is committed waits in a file beside this one; move it over often, but not at every row,
+            # as that waits for the disk.
+            self._db.execute(f"PRAGMA wal_autocheckpoint={PAGES_BESIDE}")
             self._db.executescript(SCHEMA)
         except sqlite3.Error as error:
             raise DataError(

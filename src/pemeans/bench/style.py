@@ -43,6 +43,7 @@ LOOKS: dict[str, Look] = {
     "LSHKMeans": Look("#009E73", "^"),
     "FastLloyd": Look("#CC79A7", "D"),
     "FastLloyd6": Look("#CC79A7", "d", ":"),
+    "FastLloydPaper": Look("#CC79A7", "P", "--"),
     "DPLloyd": Look("#E69F00", "v"),
     "BalcanKMeans": Look("#7F7F7F", "X"),
 }
