@@ -4,7 +4,7 @@ Writes made-up rows to a temporary folder (twice, 5 GB by default), fits them in
 turns, and deletes them. Prints a table: seconds, processor seconds, peak memory, and whether what was
 released is the same to the last bit.
 
-Run it as ``python benchmarks/streaming.py [--rows N] [--repeats R] [--jobs J] [--methods M ...] [--folder FOLDER]``.
+Run it as ``python benchmarks/streaming.py`` (``--help`` lists its parameters).
 """
 
 from __future__ import annotations
