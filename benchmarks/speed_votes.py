@@ -1,8 +1,8 @@
 """The vote beside the nearest-neighbor searches of faiss, scikit-learn and SciPy, on one thread.
 
 Rows and shapes are those of the 34 data sets of the paper's Table 1. The populations are evolved: those of
-the second and the third round of PE-means at the paper's settings, epsilon 1. Ours is timed through what a
-fit runs (`NearestVotes` asked of the rows), the building of its index included; the two populations take turns,
+the second and the third round of PE-means at the paper's settings, epsilon 1. Ours is timed through what
+a fit runs (`NearestVotes` asked of the rows), with the building of its index; the two populations take turns,
 so that nothing is remembered. Peers get float32 where it helps them, and what they build is timed, too. HNSW
 and other approximate searches are left out: a vote must be exact.
 
