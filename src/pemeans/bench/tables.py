@@ -52,6 +52,8 @@ class Comparison:
     theirs: tuple[str, ...]
     needs: frozenset[str] = frozenset()
     """Methods without which the title would promise too much."""
+    printed: bool = False
+    """Against the figures that the paper prints for the baselines, not against our own runs of them."""
 
 
 EVOLUTION = tuple(method.name for method in ALL_METHODS if method.role is Role.EVOLUTION)
@@ -87,8 +89,17 @@ COMPARISONS = (
     Comparison(
         "dpkmeans", "DPKMeans improvement", "DPKMeans against all baselines", ("DPKMeans",), BASELINES
     ),
+    Comparison(
+        "dpkmeans_printed",
+        "DPKMeans improvement, baselines as printed",
+        "DPKMeans against the baselines' figures as the paper prints them",
+        ("DPKMeans",),
+        BASELINES,
+        printed=True,
+    ),
 )
-"""The paper's improvement column, the same with a fair FastLloyd, and that of DPKMeans over all baselines."""
+"""The paper's improvement column, the same with a fair FastLloyd, and DPKMeans over all baselines: over ours,
+which are stronger than the paper's, and over the paper's figures."""
 PAPER_IMPROVEMENT = "paper"
 
 
@@ -159,7 +170,11 @@ def _row(results: Results, dataset: str, paper: dict[str, float], ran: set[str])
     means = {m.name: _mean(cells[m.name]) for m in ALL_METHODS if m.private and cells[m.name].ours}
     if not means:
         return None
-    improvements = {c.name: _improvement(means, c, ran) for c in COMPARISONS}
+    printed = {m.name: paper[m.paper] for m in ALL_METHODS if m.paper in paper}
+    improvements = {
+        c.name: _improvement(means, c, printed if c.printed else means, set(printed) if c.printed else ran)
+        for c in COMPARISONS
+    }
     improvements[PAPER_IMPROVEMENT] = paper.get("improvement", nan) / 100
     entry = find(dataset)
     return Row(
@@ -184,10 +199,12 @@ def _mean(cell: Cell) -> float:
     return nan if cell.ours is None else cell.ours.mean
 
 
-def _improvement(means: dict[str, float], comparison: Comparison, ran: set[str]) -> float:
+def _improvement(
+    means: dict[str, float], comparison: Comparison, against: dict[str, float], ran: set[str]
+) -> float:
     """1 - best of ours / best of theirs; NaN while a baseline that ran elsewhere is missing here."""
     ours = [means[name] for name in comparison.ours if name in means]
-    theirs = [means.get(name, nan) for name in comparison.theirs if name in ran]
+    theirs = [against.get(name, nan) for name in comparison.theirs if name in ran]
     return 1 - min(ours) / min(theirs) if ours and theirs and not any(map(isnan, theirs)) else nan
 
 
