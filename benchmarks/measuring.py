@@ -18,21 +18,21 @@ import numpy as np
 
 PEAK, NOW = "VmHWM", "VmRSS"
 PACKAGES = ("numpy", "scipy", "scikit-learn", "faiss-cpu", "pyarrow", "opendp")
-Result = TypeVar("Result")
+Result_co = TypeVar("Result_co", covariant=True)
 
 
 @dataclass(frozen=True)
-class Cost(Generic[Result]):
+class Cost(Generic[Result_co]):
     """What a call returned, the least time it took, and how much memory it needed beside what was there."""
 
-    result: Result
+    result: Result_co
     seconds: float
     mib: float
 
 
 def measured(
-    call: Callable[[], Result], repeats: int = 1, clock: Callable[[], float] = time.process_time
-) -> Cost[Result]:
+    call: Callable[[], Result_co], repeats: int = 1, clock: Callable[[], float] = time.process_time
+) -> Cost[Result_co]:
     """The fastest of several calls, by processor time: on one thread a busy machine matters little then."""
     seconds = []
     give_back()

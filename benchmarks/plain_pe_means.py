@@ -11,6 +11,7 @@ from math import floor, gamma, pi, sin, sqrt
 
 import faiss
 import numpy as np
+import numpy.typing as npt
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 
@@ -62,7 +63,7 @@ def packed(size: int, d: int, rng: np.random.Generator) -> FloatArray:
         a /= 2
 
 
-def count_votes(rows: FloatArray, population: FloatArray) -> FloatArray:
+def count_votes(rows: npt.NDArray[np.float32], population: FloatArray) -> FloatArray:
     """Every row votes for its nearest candidate."""
     index = faiss.IndexFlatL2(population.shape[1])
     index.add(population.astype(np.float32))

@@ -168,7 +168,7 @@ def test_zeroing_out_a_row_changes_every_exact_answer_by_its_sensitivity_at_most
     assert asked
     exact = [curate(part, math.inf, 1e-5) for part in (rows, rows[1:])]
     for question in asked:
-        with_row, without = (one._Curator__exact(question) for one in exact)  # type: ignore[arg-type]
+        with_row, without = (one._Curator__exact(question) for one in exact)  # type: ignore[attr-defined]
         change = (with_row - without).ravel().astype(float)
         if hasattr(question, "spread"):
             assert change.max() - change.min() <= question.spread

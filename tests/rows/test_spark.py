@@ -86,7 +86,8 @@ def test_rows_in_one_column(spark: SparkSession) -> None:
 def executors() -> list[int]:
     """The process ids of the executors."""
     family = psutil.Process().children(recursive=True)
-    return [p.pid for p in family if any("CoarseGrainedExecutorBackend" in word for word in p.cmdline())]
+    alive = [p for p in family if p.status() != psutil.STATUS_ZOMBIE]
+    return [p.pid for p in alive if any("CoarseGrainedExecutorBackend" in word for word in p.cmdline())]
 
 
 @pytest.mark.parametrize("method", ["DPKMeans", "HDPEMeans"])
