@@ -37,7 +37,6 @@ check: $(VENV)/check.stamp  ## style, types and the floors of the house
 RESULTS ?= benchmarks/results/runs.parquet
 report: $(VENV)/test.stamp  ## tables, figures and page of benchmarks/results; RESULTS="a.sqlite b.sqlite" takes others
 	$(BIN)/pemeans bench report $(RESULTS) --out benchmarks/results
-	$(BIN)/python benchmarks/evolution_against_paper.py --all $(RESULTS) > benchmarks/results/evolution.md
 
 format: $(VENV)/check.stamp  ## mend what can be mended by itself
 	$(BIN)/ruff check --fix .

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from math import isnan
 
 import pytest
@@ -146,3 +147,11 @@ def test_html_marks_the_best() -> None:
     text = as_html(build(results(everything())))
     assert "<td class='best'><strong>0.1688</strong><span class=\"half\"> ± 0.0000</span></td>" in text
     assert text.count("<tr>") == text.count("</tr>")
+
+
+def test_html_shows_the_papers_improvement_below_ours() -> None:
+    text = as_html(build(results(everything())))
+    assert '<td>+50.00 %<span class="paper">+27.28 %</span></td>' in text
+    assert 'iris<span class="size">n 150, d 4, k 3</span>' in text
+    head, *rows = re.findall(r"<tr>(?!<th colspan).*?</tr>", text)
+    assert {row.count("<td") for row in rows} == {head.count("<th")}

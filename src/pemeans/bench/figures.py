@@ -75,7 +75,9 @@ def vote_splitting(results: Results) -> Figure | None:
             _scene(axes[line][column], rows, scenes[column])
             if line == 0:
                 axes[line][column].set_title(f"iteration {column + 1}", fontsize=10)
-        axes[line][0].set_ylabel(f"selection by {title}")
+        axes[line][0].set_ylabel(f"selection by {title}\nsecond column, normalized")
+    for column in range(columns):
+        axes[1][column].set_xlabel("first column, normalized")
     legend(figure, [axes[0][0]])
     return figure
 

@@ -6,27 +6,27 @@ import base64
 import json
 from collections.abc import Iterable, Sequence
 from html import escape
-from math import isnan
 from statistics import fmean
 
 from pemeans.bench.analysis import Results
 from pemeans.bench.figures import Drawn, Plate
+from pemeans.bench.findings import Finding, findings
 from pemeans.bench.methods import ALL_METHODS, METHODS
 from pemeans.bench.registry import find
-from pemeans.bench.rendering import as_html, percent
-from pemeans.bench.tables import PAPER_IMPROVEMENT, Summary, Table1
+from pemeans.bench.rendering import as_html
+from pemeans.bench.tables import Table1
 
 STYLE = """
 :root { color-scheme: light; --ink: #1b1f24; --soft: #5c6670; --line: #dfe3e8; --best: #e3f3e6; }
 * { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 90rem; padding: 2rem 1.5rem 4rem; color: var(--ink); background: #fff;
+body { margin: 0 auto; max-width: 90rem; padding: 2rem 1.2rem 4rem; color: var(--ink); background: #fff;
        font: 16px/1.55 system-ui, -apple-system, "Segoe UI", "DejaVu Sans", sans-serif; }
 h1 { font-size: 1.9rem; line-height: 1.2; margin: 0 0 .3rem; }
 h2 { font-size: 1.35rem; margin: 2.6rem 0 .6rem; padding-top: .6rem; border-top: 1px solid var(--line); }
 h3 { font-size: 1.02rem; margin: 1.2rem 0 .3rem; }
 p, li { max-width: 52rem; }
 .lead { color: var(--soft); margin-top: 0; }
-nav a { margin-right: 1.1rem; }
+nav a { display: inline-block; margin-right: 1.1rem; }
 a { color: #0b5cad; }
 .wide { overflow-x: auto; }
 table { border-collapse: separate; border-spacing: 0; font-size: .78rem; font-variant-numeric: tabular-nums; }
@@ -35,7 +35,14 @@ th, td { padding: .25rem .45rem; border-bottom: 1px solid var(--line); text-alig
 th { min-width: 2.2rem; font-weight: 600; white-space: normal; vertical-align: bottom; }
 th:first-child, td:first-child { text-align: left; }
 table.text td, table.text th { text-align: left; white-space: normal; }
-table.results th, table.results td { padding-inline: .33rem; }
+table.findings { font-size: .86rem; }
+table.findings td:first-child, table.findings th:first-child { min-width: 11rem; max-width: 30rem;
+                                                              white-space: normal; }
+table.findings th { min-width: 5rem; max-width: 9rem; }
+table.results { font-size: .72rem; }
+table.results th[colspan] { text-align: center; }
+table.results th, table.results td { padding-inline: .28rem; }
+table.results .size { display: block; color: var(--soft); font-size: .72rem; }
 table.results thead th { position: sticky; top: 0; background: #fff; }
 td.best { background: var(--best); }
 table.results td:first-child, table.results th:first-child { position: sticky; left: 0; background: #fff; }
@@ -44,7 +51,8 @@ tfoot td:first-child { white-space: normal; }
 .half { display: block; font-size: .74rem; }
 .paper { display: block; color: var(--soft); font-size: .74rem; }
 figure { margin: 1.6rem 0 2.2rem; }
-figure img { max-width: 100%; height: auto; border: 1px solid var(--line); border-radius: 4px; }
+figure img { min-width: 40rem; max-width: 100%; height: auto; border: 1px solid var(--line);
+             border-radius: 4px; }
 figcaption { color: var(--soft); font-size: .9rem; max-width: 52rem; margin-top: .4rem; }
 .warning { background: #fff6e0; border: 1px solid #e8cf8f; border-radius: 4px; padding: .7rem 1rem;
            max-width: 52rem; }
@@ -99,30 +107,16 @@ def page(results: Results, table: Table1, drawn: Sequence[Drawn], without: Seque
 def _summary(results: Results, table: Table1) -> str:
     finished = len(results.records) - len(results.failed)
     number = f"{finished:,} runs of {len(_methods(results))} methods on {len(results.datasets)} data sets."
-    parts = [_in_words(table, summary) for summary in table.summaries]
-    return f"<p>{number}</p>\n" + "".join(parts) + _unfinished(results, table)
+    parts = [_found(finding) for finding in findings(results, table)]
+    return f"<p>{number}</p>\n" + _unfinished(results, table) + "".join(parts)
 
 
-def _in_words(table: Table1, summary: Summary) -> str:
-    """A summary row of the table in words."""
-    parts = [
-        f"{escape(c.words)}: <strong>{percent(summary.improvements[c.name])}</strong>"
-        for c in table.comparisons
-        if not isnan(summary.improvements[c.name])
-    ]
-    paper = summary.improvements[PAPER_IMPROVEMENT]
-    if parts and not isnan(paper):
-        parts.append(f"the paper's own figure for these: {percent(paper)}")
-    ratios = [
-        f"{METHODS[name].label} {ratio:.3f}" for name, ratio in summary.ratios.items() if not isnan(ratio)
-    ]
-    words = f"<h3>{escape(summary.title[:1].upper() + summary.title[1:])}</h3>\n"
-    if parts:
-        words += f"<p>Mean improvement over the best baseline:</p>\n{_items(parts)}"
-    if ratios:
-        times = escape(", ".join(ratios))
-        words += f"<p>Area as a multiple of the non-private one (geometric mean): {times}.</p>\n"
-    return words
+def _found(finding: Finding) -> str:
+    text = escape(finding.text).replace(" %", "&nbsp;%")
+    return (
+        f"<h3>{escape(finding.title)}</h3>\n<p>{text}</p>\n"
+        f"{_plain_table(finding.head, finding.lines, kind='findings')}"
+    )
 
 
 def _unfinished(results: Results, table: Table1) -> str:
@@ -153,7 +147,8 @@ def _table(table: Table1) -> str:
         return "<p>No data set has results at all five budgets yet; run the suite table1.</p>\n"
     return (
         "<p>Area under the loss over epsilon: mean ± half width of the 95 % interval; the best private "
-        "method of each row is marked; the paper's figure is gray. A star: not the paper's own data.</p>\n"
+        "method of each row is marked; the paper's figure is gray. A star: not the paper's own data. On a "
+        "narrow screen the table scrolls sideways.</p>\n"
         f'<div class="wide">{as_html(table)}</div>\n'
     )
 
@@ -164,7 +159,8 @@ def _figures(drawn: Sequence[Drawn], without: Sequence[Plate]) -> str:
         image = base64.b64encode(figure.png.read_bytes()).decode("ascii")
         title, caption = escape(figure.plate.title), escape(figure.plate.caption)
         text += (
-            f'<figure id="{figure.plate.name}"><img alt="{title}" src="data:image/png;base64,{image}">\n'
+            f'<figure id="{figure.plate.name}"><div class="wide"><img alt="{title}" '
+            f'src="data:image/png;base64,{image}"></div>\n'
             f"<figcaption><strong>{title}.</strong> {caption}</figcaption></figure>\n"
         )
     if without:
@@ -223,19 +219,29 @@ def _failures(results: Results) -> str:
         f"<p>and {len(results.failed) - len(shown):,} more.</p>\n" if len(results.failed) > len(shown) else ""
     )
     head = ["Failed: method", "data set", "epsilon", "repeat", "error"]
-    return _plain_table(head, lines, text=True) + more
+    return _plain_table(head, lines, kind="text") + more
 
 
 def _data(results: Results) -> str:
-    lines = []
+    """Where the data come from; a line for all data sets of which the same is to be said."""
+    alike: dict[tuple[str, ...], list[str]] = {}
     for name in results.datasets:
-        entry = find(name)
-        if entry is None:
-            lines.append([name, "not registered: somebody's own", "", ""])
-        else:
-            same = "yes" if entry.same_as_paper else "no"
-            lines.append([name, f"{entry.source}. {entry.note}", same, entry.license])
-    return _plain_table(["Data set", "Source and remarks", "Paper's numbers?", "License"], lines, text=True)
+        alike.setdefault(_about(name), []).append(name)
+    lines = [[", ".join(names), *about] for about, names in alike.items()]
+    head = ["Data sets", "Source and remarks", "Paper's numbers?", "License"]
+    return _plain_table(head, lines, kind="text")
+
+
+def _about(name: str) -> tuple[str, ...]:
+    """Source and remarks, whether it is the paper's own, license."""
+    entry = find(name)
+    if entry is None:
+        return "not registered: somebody's own", "", ""
+    return (
+        f"{entry.source}. {entry.note}".strip(),
+        "yes" if entry.same_as_paper else "no",
+        entry.license,
+    )
 
 
 def _machine(results: Results) -> str:
@@ -254,15 +260,13 @@ def _machine(results: Results) -> str:
                 facts["source"],
             ]
         )
-    return _plain_table(["Runs", "Methods", "Machine", "Versions", "Source fingerprint"], lines, text=True)
+    return _plain_table(["Runs", "Methods", "Machine", "Versions", "Source fingerprint"], lines, kind="text")
 
 
-def _plain_table(head: Sequence[str], lines: Sequence[Sequence[str]], text: bool = False) -> str:
+def _plain_table(head: Sequence[str], lines: Sequence[Sequence[str]], kind: str = "numbers") -> str:
     row = "".join(f"<th>{escape(title)}</th>" for title in head)
     body = "".join(
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in line) + "</tr>\n" for line in lines
     )
-    kind = ' class="text"' if text else ""
-    return (
-        f'<div class="wide"><table{kind}><thead><tr>{row}</tr></thead><tbody>\n{body}</tbody></table></div>\n'
-    )
+    table = f'<table class="{kind}"><thead><tr>{row}</tr></thead><tbody>\n{body}</tbody></table>'
+    return f'<div class="wide">{table}</div>\n'

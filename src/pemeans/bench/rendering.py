@@ -9,7 +9,7 @@ from html import escape
 from math import floor, isnan, log10
 
 from pemeans.bench.analysis import Estimate
-from pemeans.bench.tables import PAPER_IMPROVEMENT, Cell, Row, Summary, Table1
+from pemeans.bench.tables import EVOLUTION, PAPER_IMPROVEMENT, Cell, Row, Summary, Table1
 
 DECIMALS = 4
 """As in the paper; our own small numbers get more."""
@@ -18,8 +18,7 @@ PLUS_MINUS = " ± "
 FACTS = 4
 """Columns before the methods: name, n, d and k."""
 PAPER_TITLE = "Paper's improvement"
-RATIO_TITLE = "Geometric mean over non-private"
-MEAN_TITLE = "Mean improvement"
+GROUP_TITLE = "Improvement over the best baseline"
 
 
 def plus_minus(found: Estimate) -> str:
@@ -80,31 +79,46 @@ def as_markdown(table: Table1) -> str:
 
 
 def as_html(table: Table1) -> str:
-    """A table element with classes for a style sheet."""
+    """A table element with classes for a style sheet; n, d and k stand below the name of a data set."""
 
     def cell(value: Cell, best: bool) -> str:
         mean, _, half = plus_minus(value.ours).partition(PLUS_MINUS) if value.ours else (NONE, "", "")
         strong = f"<strong>{mean}</strong>" if best else mean
         strong += f'<span class="half">{PLUS_MINUS}{half}</span>' if half else ""
-        paper = "" if value.paper is None else f'<span class="paper">{value.paper:.{DECIMALS}f}</span>'
-        return strong + paper
+        return strong + ("" if value.paper is None else _gray(f"{value.paper:.{DECIMALS}f}"))
 
-    head = "".join(f"<th>{escape(title)}</th>" for title in _head(table))
+    columns = _columns(table)[FACTS:-1]
+    beside = next((c.name for c in table.comparisons if c.ours == EVOLUTION), None)
+
+    def line(values: list[str], paper: str, best: str | None = None) -> str:
+        text = ""
+        for column, value in zip(columns, values, strict=True):
+            mark = " class='best'" if column == best else ""
+            text += f"<td{mark}>{value}{_gray(paper) if column == beside else ''}</td>"
+        return text
+
+    head = f"<tr><th colspan='{1 + len(table.methods)}'></th>"
+    head += f"<th colspan='{len(table.comparisons)}'>{GROUP_TITLE}</th></tr>\n" if beside else "</tr>\n"
+    head += "<tr><th>Data set</th>"
+    for title in _head(table)[FACTS:-1]:
+        head += f"<th>{escape(title.replace(' improvement', ''))}</th>"
     body = ""
     for row in table.rows:
-        marks = [" class='best'" if title == row.best else "" for title in _columns(table)]
-        cells = zip(_line(table, row, cell), marks, strict=True)
-        body += "<tr>" + "".join(f"<td{mark}>{text}</td>" for text, mark in cells) + "</tr>\n"
-    foot = "".join(
-        f'<tr><td colspan="{FACTS}">{escape(line[0])}</td>'
-        + "".join(f"<td>{escape(text)}</td>" for text in line[FACTS:])
-        + "</tr>\n"
-        for line in _foot(table)
-    )
+        name, n, d, k, *values, paper = _line(table, row, cell)
+        first = f'<td>{escape(name)}<span class="size">n {n}, d {d}, k {k}</span></td>'
+        body += f"<tr>{first}{line(values, paper, row.best)}</tr>\n"
+    foot = ""
+    for title, _, _, _, *values, paper in _foot(table):
+        foot += f"<tr><td>{escape(title)}</td>{line(values, paper)}</tr>\n"
     return (
-        f"<table class='results'>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n"
+        f"<table class='results'>\n<thead>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n"
         f"<tfoot>\n{foot}</tfoot>\n</table>\n"
     )
+
+
+def _gray(paper: str) -> str:
+    """A figure of the paper, where there is one."""
+    return f'<span class="paper">{paper}</span>' if paper not in ("", NONE) else ""
 
 
 def as_latex(table: Table1) -> str:

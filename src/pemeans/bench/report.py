@@ -7,13 +7,14 @@ from pathlib import Path
 
 from pemeans.bench.analysis import Results
 from pemeans.bench.figures import draw_all
+from pemeans.bench.findings import as_markdown, detailed, differences, findings
 from pemeans.bench.page import page
 from pemeans.bench.rendering import FORMATS
 from pemeans.bench.store import read_records, write_parquet
-from pemeans.bench.tables import build
+from pemeans.bench.tables import Table1, build
 from pemeans.errors import DataError
 
-TABLE_FILE, PAGE_FILE, RUNS_FILE = "table1", "index.html", "runs.parquet"
+TABLE_FILE, SUMMARY_FILE, PAGE_FILE, RUNS_FILE = "table1", "summary.md", "index.html", "runs.parquet"
 
 
 def write_report(sources: Sequence[Path], folder: Path) -> list[Path]:
@@ -29,7 +30,8 @@ def write_report(sources: Sequence[Path], folder: Path) -> list[Path]:
     Returns
     -------
     list of Path
-        The files: the table in each format, the figures, the results, and the page, which holds all of it.
+        The files: the table in each format, what it comes to beside the paper, the figures, the results, and
+        the page, which holds all of it.
     """
     records = read_records(sources)
     if not records:
@@ -40,8 +42,17 @@ def write_report(sources: Sequence[Path], folder: Path) -> list[Path]:
     written = [folder / f"{TABLE_FILE}.{ending}" for ending in FORMATS if table.rows]
     for path in written:
         path.write_text(FORMATS[path.suffix[1:]](table), encoding="utf-8")
+    if table.rows:
+        written.append(folder / SUMMARY_FILE)
+        written[-1].write_text(_summary(results, table), encoding="utf-8")
     drawn, without = draw_all(results, folder)
     written += [path for figure in drawn for path in (figure.png, figure.svg)]
     write_parquet(records, folder / RUNS_FILE)
     (folder / PAGE_FILE).write_text(page(results, table, drawn, without), encoding="utf-8")
     return [*written, folder / RUNS_FILE, folder / PAGE_FILE]
+
+
+def _summary(results: Results, table: Table1) -> str:
+    """Means and comparisons with the paper, to be read without a browser."""
+    found = [*findings(results, table), detailed(differences(results, table))]
+    return f"# Summary\n\nWritten by `pemeans bench report`; not to be edited.\n\n{as_markdown(found)}"

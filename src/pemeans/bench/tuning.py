@@ -169,7 +169,8 @@ def variation_figure(results: Results) -> Figure | None:
         left.text(j, i, f"{increase[i, j]:.1f}", ha="center", va="center", color=color)
     i, j = SCALES.index(DEFAULT_SCALE), LEVY_INDICES.index(DEFAULT_INDEX)
     left.add_patch(_frame(j, i))
-    figure.colorbar(image, ax=left, label="mean increase of the loss over the best, %", shrink=0.85)
+    bar = figure.colorbar(image, ax=left, label="mean increase of the loss over the best, %", shrink=0.85)
+    plain(bar.ax.yaxis)
     _default_against_best(right, found, "the default")
     return figure
 
