@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 from sklearn.exceptions import ConvergenceWarning
@@ -102,9 +102,9 @@ def _measure(run: Run, watch: bool) -> dict[str, Any]:
     if watch:
         estimator = watched(estimator)
     reset_peak_memory()
-    start = perf_counter()
+    start = process_time()
     estimator.fit(points.X)
-    seconds = perf_counter() - start
+    seconds = process_time() - start
     peak = peak_memory()
     centers = estimator.cluster_centers_
     labels = nearest_centers(points.X, centers)
