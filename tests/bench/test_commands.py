@@ -67,11 +67,13 @@ def test_a_missing_data_set_shows_in_the_exit_code(tmp_path: Path) -> None:
 
 def test_list_show_and_fetch() -> None:
     listed = data("list").output.splitlines()
-    assert len(listed) == 1 + 34 + 2 + 1
+    assert len(listed) == 1 + 34 + 2 + 2
     assert any(line.split()[:5] == ["gas", "36,733", "12", "6", "home"] for line in listed)
     shown = data("show", "letter").output
     assert "license: CC BY 4.0" in shown
     assert "home: https://" in shown
+    for name in ("letter", "scale_16_4", "mnist"):
+        assert max(map(len, [*listed, *data("show", name).output.splitlines()])) <= 80
     assert data("show", "nothing").exit_code == 1
     fetched = data("fetch", "sklearn_4_4", "mnist")
     assert fetched.exit_code == 1

@@ -73,6 +73,9 @@ def test_own_data_need_no_registration(folder: Path) -> None:
     assert load("counted").size == (6, 2, 5)
     with pytest.raises(DataError, match="does not say how many clusters"):
         load("neither")
+    np.savez(folder / "many.npz", X=X, k=7)
+    with pytest.raises(DataError, match="k=7 clusters of 6 rows can't be"):
+        load("many")
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from pemeans.bench import methods
 from pemeans.bench.forecast import Forecast
+from pemeans.bench.homes import FOLDER_VARIABLE
 from pemeans.bench.runner import in_order, run_suite
 from pemeans.bench.runs import Run, perform
 from pemeans.bench.store import Store
@@ -133,10 +134,16 @@ def test_a_failing_run_is_recorded_and_tried_again(tmp_path: Path, monkeypatch: 
     assert (again.done, again.complete) == (1, True)
 
 
-def test_a_missing_data_set_is_told_and_the_rest_runs(tmp_path: Path) -> None:
-    suite = TINY.limited(["toy", "nowhere"], [], [])
+def test_a_missing_or_wrong_data_set_is_told_and_the_rest_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite = TINY.limited(["toy", "nowhere", "damaged", "iris"], [], [])
+    (tmp_path / "damaged.npz").write_bytes(b"PK")
+    np.savez(tmp_path / "iris.npz", X=np.zeros((150, 4)))
+    monkeypatch.setenv(FOLDER_VARIABLE, str(tmp_path))
     summary = run_suite(suite, tmp_path / "r", 1, jobs=1, console=quiet())
-    assert list(summary.missing) == ["nowhere"]
+    assert list(summary.missing) == ["nowhere", "damaged", "iris"]
+    assert "checksum" in summary.missing["iris"]
     assert (summary.done, summary.complete) == (3, False)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
@@ -106,7 +107,8 @@ def list_datasets() -> None:
         assert entry is not None
         typer.echo(f"{name:<16}{entry.n:>8,}{entry.d:>9}{entry.k:>5}  {reachable(name)}")
     typer.echo(
-        "Also made for any size: sklearn_<k>_<d>, scale_<k>_<d>_seed<s>. Own data: see data show --help."
+        "Also made for any size: sklearn_<k>_<d>, scale_<k>_<d>_seed<s>.\n"
+        "Own data: see pemeans data show --help."
     )
 
 
@@ -151,13 +153,18 @@ def show(name: Annotated[str, typer.Argument(help="A data set.")]) -> None:
         "source": entry.source,
         "license": entry.license,
         "home": entry.home.url if entry.home else "generated" if entry.make else f"none, as {entry.homeless}",
-        "sha256 of rows": entry.checksum or "none",
-        "sha256 of labels": entry.labels_checksum or "none",
+        "rows sha256": entry.checksum or "none",
+        "labels sha256": entry.labels_checksum or "none",
         "comes from": reachable(name),
         "note": entry.note or "none",
     }
     for title, value in lines.items():
-        typer.echo(f"{title}: {value}")
+        typer.echo(_folded(f"{title}: {value}"))
+
+
+def _folded(text: str) -> str:
+    """Lines that a terminal shows as they are; addresses and checksums stay whole."""
+    return textwrap.fill(text, 80, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
 
 
 def _split(names: str | None) -> list[str]:

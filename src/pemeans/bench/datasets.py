@@ -154,7 +154,10 @@ def _read_npz(path: Path, entry: Dataset | None) -> Points:
             y = arrays["y"].astype(np.int64) if "y" in arrays else None
             k = int(arrays["k"]) if "k" in arrays else None
     except (OSError, ValueError, KeyError, TypeError, EOFError, zipfile.BadZipFile):
-        raise DataError(f"{path} is not a readable .npz file with a numeric array X; make it again") from None
+        raise DataError(
+            f"{path} is not a readable .npz file with a numeric array X, and whole numbers y or k; "
+            "make it again"
+        ) from None
     if X.ndim != 2 or len(X) == 0 or not np.isfinite(X).all():
         raise DataError(f"{path}: X is not a table of finite numbers; make it again")
     if y is not None and y.shape != (len(X),):
@@ -165,6 +168,8 @@ def _read_npz(path: Path, entry: Dataset | None) -> Points:
         if y is None:
             raise DataError(f"{path} does not say how many clusters to look for; add a number k or labels y")
         k = len(np.unique(y[y >= 0]))
+    if not 1 <= k <= len(X):
+        raise DataError(f"{path}: k={k} clusters of {len(X)} rows can't be; let k be from 1 to that")
     return Points(X, y, k)
 
 
