@@ -58,6 +58,26 @@ class Method(StrEnum):
     hdpe = "hdpe"
 
 
+class Engine(StrEnum):
+    """The engines by the names of the command line."""
+
+    dask = "dask"
+    spark = "spark"
+
+
+EngineOption = Annotated[
+    Engine | None, typer.Option(help="Let a cluster read the rows, from Parquet.  [default: this program]")
+]
+AddressOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="URL",
+        help="Where the engine runs: tcp://host:8786 of Dask; spark://host:7077, yarn or sc://host:15002 of "
+        "Spark.  [default: started here]",
+    ),
+]
+
+
 def main() -> None:
     """Run the command line."""
     for stream in (sys.stdout, sys.stderr):
@@ -151,11 +171,11 @@ def options(
 @spoken
 def fit(
     data: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="DATA",
             help="Private rows: a .csv, .parquet or .feather file, a folder of .parquet files, or a pattern "
-            "that matches some, in quotes. Parquet may be larger than memory.",
+            "that matches some, in quotes. Parquet may be larger than memory. With --engine also a URL.",
         ),
     ],
     out: Annotated[Path, typer.Option("--out", "-o", help="Where the model goes (JSON).")],
@@ -199,6 +219,8 @@ def fit(
     threads: Annotated[
         int | None, typer.Option(min=1, help="How many threads.  [default: all cores]")
     ] = None,
+    engine: EngineOption = None,
+    address: AddressOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
 ) -> None:
     """Cluster private rows and write the model to a file.
@@ -209,11 +231,10 @@ def fit(
 
     pemeans fit 'visits/*.parquet' -k 5 --bounds age=0:120 --bounds bmi=10:60 --out m.json
     """
-    _check_target(out, data)
+    _check_target(out, Path(data))
     known = _bounds(bounds or [], bounds_file, scale)
     _check_one_domain(known, radius, bounds_from_data, scale)
     from pemeans.domain import Domain
-    from pemeans.rows.paths import open_path
 
     wanted = _split(columns) or list(known.limits) or None
     domain: Domain | str = "from-data"
@@ -221,7 +242,6 @@ def fit(
         domain = Domain.ball(radius)
     elif wanted and not bounds_from_data:
         domain = known.domain(wanted)
-    source = open_path(data, wanted, threads)
     estimator = _estimator(method)(
         n_clusters,
         epsilon=epsilon,
@@ -232,7 +252,9 @@ def fit(
         n_jobs=threads,
         progress=not quiet and sys.stderr is not None and sys.stderr.isatty(),
     )
-    estimator.fit(source).save(out)
+    with _opened(data, wanted, threads, engine, address) as source:
+        estimator.fit(source)
+    estimator.save(out)
     if not quiet:
         from pemeans.report.tables import plain_console
 
@@ -247,46 +269,41 @@ def fit(
 def predict(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A model file that fit wrote.")],
     data: Annotated[
-        Path,
+        str,
         typer.Argument(
             metavar="DATA", help="Rows: a .csv, .parquet or .feather file, a folder, or a pattern in quotes."
         ),
     ],
     out: Annotated[
-        Path, typer.Option("--out", "-o", help="Where the labels go: .csv, .parquet or .feather.")
+        str,
+        typer.Option(
+            "--out", "-o", help="Where the labels go: .csv, .parquet or .feather; a folder with --engine."
+        ),
     ],
+    engine: EngineOption = None,
+    address: AddressOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print warnings and errors only.")] = False,
 ) -> None:
     """Write the cluster of every row to a file.
 
     The columns that the model was fitted on are found by their names, if it knows them. The labels stand in
-    the order of the rows (files are sorted by their names), in a column "cluster".
+    the order of the rows (files are sorted by their names), in a column "cluster". A cluster keeps no order:
+    with --engine all columns of the rows are written, and "cluster" beside them.
     """
-    from pemeans.rows.files import format_of, write_tables
-    from pemeans.rows.paths import files_of, open_path
-
-    format_of(out)
-    _check_target(out, *map(Path, files_of(data)), model)
-    import pyarrow as pa
-
     from pemeans.estimators import load
 
+    _check_engine(engine, address)
     estimator = load(model)
-    names = getattr(estimator, "feature_names_in_", None)
-    source = open_path(data, None if names is None else list(names))
-    if source.n_features != estimator.n_features_in_:
-        raise ParameterError(
-            f"{model} was fitted on {estimator.n_features_in_} columns without names, but {data} has "
-            f"{source.n_features}; pass a file with the columns of the fit, in their order"
-        )
-    schema = pa.schema({"cluster": pa.int32()})
     with warnings.catch_warnings():
-        if names is None:  # then columns are taken by their place, as the help says
+        if not hasattr(estimator, "feature_names_in_"):  # then columns are taken by their place
             warnings.simplefilter("ignore", UserWarning)
-        labels = estimator.iter_predict(source)
-        write_tables((pa.table([some], schema=schema) for some in labels), schema, out)
+        if engine is None:
+            written = f"{_label(estimator, model, data, Path(out)):,} labels"
+        else:
+            _label_there(engine, address, estimator, model, data, out)
+            written = "the rows and their labels"
     if not quiet:
-        typer.echo(f"Wrote {source.n_rows:,} labels to {out}.")
+        typer.echo(f"Wrote {written} to {out}.")
         typer.echo("A label tells where its row lies: keep labels as private as the rows.")
 
 
@@ -327,6 +344,76 @@ def demo(
     from pemeans.report.tables import plain_console
 
     run(out, plain_console())
+
+
+@contextmanager
+def _opened(
+    data: str, wanted: list[str] | None, threads: int | None, engine: Engine | None, address: str | None
+) -> Iterator[Any]:
+    """The rows, wherever they are to be read."""
+    _check_engine(engine, address)
+    if engine is None:
+        from pemeans.rows.paths import open_path
+
+        yield open_path(data, wanted, threads)
+        return
+    from pemeans.rows.clusters import open_cluster, read_parquet, select
+
+    with open_cluster(engine, address, threads) as cluster:
+        yield select(cluster, read_parquet(cluster, data), wanted, data)
+
+
+def _label(estimator: PrivateKMeans, model: Path, data: str, out: Path) -> int:
+    """Write the labels of rows that this program reads; how many there are."""
+    import pyarrow as pa
+
+    from pemeans.rows.files import format_of, write_tables
+    from pemeans.rows.paths import files_of, open_path
+
+    format_of(out)
+    _check_target(out, *map(Path, files_of(data)), model)
+    source = open_path(data, _names(estimator))
+    _check_width(estimator, source.n_features, model, data)
+    schema = pa.schema({"cluster": pa.int32()})
+    labels = estimator.iter_predict(source)
+    write_tables((pa.table([some], schema=schema) for some in labels), schema, out)
+    return source.n_rows
+
+
+def _label_there(
+    engine: Engine, address: str | None, estimator: PrivateKMeans, model: Path, data: str, out: str
+) -> None:
+    """Let a cluster write its rows and their labels."""
+    from pemeans.rows.clusters import open_cluster, read_parquet, select
+
+    if Path(out).exists():
+        raise ParameterError(f"--out {out} is there already; give a folder that is not")
+    with open_cluster(engine, address, None) as cluster:
+        frame = read_parquet(cluster, data)
+        if "cluster" in frame.columns:
+            raise ParameterError(f"{data} has a column 'cluster' already; rename it")
+        seen = select(cluster, frame, _names(estimator), data)
+        _check_width(estimator, len(seen.columns), model, data)
+        cluster.write_labeled(frame, estimator.predict(seen), out)
+
+
+def _check_engine(engine: Engine | None, address: str | None) -> None:
+    if engine is None and address is not None:
+        raise ParameterError(f"--address {address} of what? Add --engine dask or --engine spark")
+
+
+def _names(estimator: PrivateKMeans) -> list[str] | None:
+    """The columns that a model looks for, if it knows their names."""
+    names = getattr(estimator, "feature_names_in_", None)
+    return None if names is None else list(names)
+
+
+def _check_width(estimator: PrivateKMeans, n_features: int, model: Path, data: str) -> None:
+    if n_features != estimator.n_features_in_:
+        raise ParameterError(
+            f"{model} was fitted on {estimator.n_features_in_} columns without names, but {data} has "
+            f"{n_features}; pass a file with the columns of the fit, in their order"
+        )
 
 
 def _check_target(out: Path, *sources: Path) -> None:

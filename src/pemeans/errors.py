@@ -30,6 +30,10 @@ class BudgetError(PemeansError, RuntimeError):
     """A release was asked for that the privacy budget can't pay."""
 
 
+class ClusterError(PemeansError, RuntimeError):
+    """A cluster can't be reached, or has failed."""
+
+
 class ModelFileError(PemeansError, ValueError):
     """A model file is damaged, newer than this version of pemeans, or not a model file."""
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import pandas as pd
 import pyarrow as pa
 import pyarrow.compute
 from pyspark import StorageLevel
@@ -109,8 +110,8 @@ class SparkSource:
 
 def open_source(data: Any) -> SparkSource:
     """Check every partition of a Spark data frame where it is, and count the rows."""
-    columns, names = _doubles(data)
-    frame = data.select(*columns)
+    rows, names = _doubles(data)
+    frame = data.select(rows)
     found = frame.mapInArrow(_verdict, "rows long, width long, problem string").agg(
         functions.sum("rows"),
         functions.min("width"),
@@ -129,17 +130,19 @@ def open_source(data: Any) -> SparkSource:
 
 def map_rows(data: Any, labels: Callable[[Any], npt.NDArray[np.int32]]) -> Any:
     """The labels of all rows, as a column of the data frame that is computed when it is asked for."""
-    columns, names = _doubles(data)
+    rows, names = _doubles(data)
     if names:  # refuses other columns now, not when the labels are computed
         labels(pa.table({name: pa.array([], pa.float64()) for name in names}))
-    nearest = functions.pandas_udf(
-        partial(_labeled, labels, names is None), "int", functions.PandasUDFType.SCALAR
-    )
-    return nearest(functions.struct(*columns)).alias("cluster")
+
+    def nearest(frame: pd.DataFrame) -> pd.Series:
+        return pd.Series(labels(frame if names else frame["rows"].tolist()), dtype=np.int32)
+
+    found = functions.pandas_udf(nearest, "int")(rows if names else functions.struct(rows))
+    return found.alias("cluster")
 
 
-def _doubles(data: Any) -> tuple[list[Any], tuple[str, ...] | None]:
-    """The columns as doubles, and their names; no names where one column holds whole rows."""
+def _doubles(data: Any) -> tuple[Any, tuple[str, ...] | None]:
+    """A column "rows" of structs or arrays of doubles, and the names; none where it was one column before."""
     if not hasattr(data, "mapInArrow"):
         raise DataError(f"X is a {type(data).__name__} of Spark; pass a Spark DataFrame")
     fields = data.schema.fields
@@ -149,14 +152,15 @@ def _doubles(data: Any) -> tuple[list[Any], tuple[str, ...] | None]:
     if len(fields) == 1 and type(fields[0].dataType).__name__ == "VectorUDT":
         from pyspark.ml.functions import vector_to_array
 
-        return [vector_to_array(columns[0]).alias("rows")], None
+        return vector_to_array(columns[0]).alias("rows"), None
     if len(fields) == 1 and isinstance(fields[0].dataType, ArrayType):
         _check_type(fields[0].name, fields[0].dataType.elementType)
-        return [columns[0].cast("array<double>").alias("rows")], None
+        return columns[0].cast("array<double>").alias("rows"), None
     for field in fields:
         _check_type(field.name, field.dataType)
     names = tuple(field.name for field in fields)
-    return [column.cast("double").alias(name) for column, name in zip(columns, names, strict=True)], names
+    doubles = [column.cast("double").alias(name) for column, name in zip(columns, names, strict=True)]
+    return functions.struct(*doubles).alias("rows"), names
 
 
 def _check_type(name: str, kind: Any) -> None:
@@ -166,9 +170,9 @@ def _check_type(name: str, kind: Any) -> None:
 
 def _table(batch: pa.RecordBatch) -> Table | DataError:
     """Some rows on an executor, or what is wrong with them."""
-    if not pa.types.is_nested(batch.schema.types[0]):
-        return checked(pa.Table.from_batches([batch]))
-    lists = batch.column(0)
+    lists = batch.column("rows")
+    if pa.types.is_struct(lists.type):
+        return checked(pa.RecordBatch.from_struct_array(lists))
     width = pa.compute.max(pa.compute.list_value_length(lists)).as_py() or 0
     flat = lists.flatten().to_numpy(zero_copy_only=False)  # a missing number becomes a NaN, and is refused
     if len(flat) != width * len(lists):
@@ -244,13 +248,6 @@ def _batch(**columns: Any) -> pa.RecordBatch:
             for name, arrays in columns.items()
         }
     )
-
-
-def _labeled(labels: Callable[[Any], npt.NDArray[np.int32]], listed: bool, frame: Any) -> Any:
-    """The labels of some rows, from pandas to pandas."""
-    import pandas as pd
-
-    return pd.Series(labels(frame["rows"].tolist() if listed else frame), dtype=np.int32)
 
 
 def _persisted(frame: Any) -> Any:
