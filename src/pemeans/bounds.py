@@ -80,6 +80,8 @@ def read_bounds(path: Path) -> Bounds:
         raise DomainError(f"{path} is not TOML, but some binary file; check the path") from None
     except tomllib.TOMLDecodeError as error:
         raise DomainError(f"{path} is not TOML: {error}") from None
+    except (ValueError, RecursionError):  # thousands of digits or of brackets
+        raise DomainError(f"{path} is not TOML that can be read; write lines like age = [0, 120]") from None
     unknown = sorted(document.keys() - {"bounds", "scale"})
     if unknown:
         raise DomainError(f"{path}: {unknown[0]!r} means nothing here; write columns below a line [bounds]")
@@ -98,7 +100,15 @@ def _pair(path: Path, name: str, value: Any) -> tuple[float, float]:
     two = isinstance(value, list) and len(value) == 2
     if not two or any(isinstance(v, bool) or not isinstance(v, int | float) for v in value):
         raise DomainError(f"{path}: the bounds of {name!r} are not two numbers; write {name} = [LOW, HIGH]")
-    return _checked(name, (float(value[0]), float(value[1])))
+    return _checked(name, (_as_float(value[0]), _as_float(value[1])))
+
+
+def _as_float(number: float) -> float:
+    """The same number; infinity where it is a whole number beyond all floats."""
+    try:
+        return float(number)
+    except OverflowError:
+        return math.inf if number > 0 else -math.inf
 
 
 def _checked(name: str, pair: tuple[float, float]) -> tuple[float, float]:
