@@ -1,4 +1,4 @@
-"""Nothing but released answers reaches the model of a baseline: the same answers make the same file."""
+"""What holds for the methods of the paper and for its baselines alike."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from pemeans import Domain
+from pemeans.estimators import METHODS, MORE_METHODS
 from pemeans.peers import BalcanKMeans, DPLloyd, FastLloyd, LSHKMeans
 from test_hyperparameters_are_public import Tape, neighbors, outcome, recording, replaying, rows_of
 
@@ -21,6 +22,13 @@ CASES: dict[str, tuple[Any, int, dict[str, Any]]] = {
     "balcan": (BalcanKMeans, 2, {}),
     "balcan, many dimensions": (BalcanKMeans, 20, {"epsilon": 3.0}),
 }
+
+
+@pytest.mark.parametrize("epsilon", [1e-3, 1.0])
+@pytest.mark.parametrize("method", [*METHODS.values(), *MORE_METHODS.values()])
+def test_printed_receipts_fit_into_80_columns(method: Any, epsilon: float) -> None:
+    receipt = method(3, epsilon=epsilon, domain=Domain.ball(1.0), random_state=0).fit(rows_of(20)).receipt_
+    assert max(map(len, str(receipt).splitlines())) <= 80
 
 
 @pytest.mark.parametrize("case", CASES)

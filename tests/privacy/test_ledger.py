@@ -285,7 +285,7 @@ def test_nothing_released_is_nothing_spent() -> None:
 
 def test_table_has_a_line_for_every_run_of_equal_releases() -> None:
     header, votes, sums, counts = receipt(mixed()).table()
-    assert header[-1] == "epsilon so far"
+    assert header[-1] == "spent so far"
     assert votes[0] == "votes x 8"
     assert votes[4] == "0.8000"
     assert [sums[0], sums[2]] == ["lifted sums", str(GRID_UNIT)]

@@ -132,7 +132,7 @@ def search(
         centers = centers.copy()
         centers[swap // len(found)] = found[swap % len(found)]
         sets.append(centers)
-    return sets[curator.choose("best of all swaps", SetLosses(np.stack(sets), view), share)]
+    return sets[curator.choose("best of swaps", SetLosses(np.stack(sets), view), share)]
 
 
 def noisy_means(

@@ -123,7 +123,7 @@ class Receipt:
     def table(self) -> list[tuple[str, ...]]:
         """Rows of text for a table: a header, then a line for every run of equal releases."""
         lines: list[tuple[str, ...]] = [
-            ("release", "statistic", "sensitivity", "sigma", "share", "epsilon so far")
+            ("release", "statistic", "sensitivity", "sigma", "share", "spent so far")
         ]
         done = 0
         for same in _runs(self.releases):
