@@ -162,6 +162,15 @@ def test_without_enough_votes_the_noisy_order_decides() -> None:
         assert found.sizes.tolist() == [9, 0, 0]
 
 
+def test_one_candidate_short_of_k_the_noisy_order_decides_too() -> None:
+    population = population_of(6, 2, 4)
+    votes: IntArray = np.array([-1, 9, -7, 4, -3, -9])
+    for select in SELECTORS.values():
+        found = select(population, votes, keep_largest(votes, 100), 3, np.random.default_rng(0))
+        assert found.centers.tolist() == population[[1, 3, 0]].tolist()
+        assert found.sizes.tolist() == [9, 4, 0]
+
+
 def test_top_k_are_the_k_most_voted_and_the_first_among_equals() -> None:
     population = population_of(5, 2, 5)
     votes = np.array([3, 8, 3, 8, 1])
