@@ -32,9 +32,10 @@ from pemeans.domain import Domain
 from pemeans.evolution.select import Selection
 from pemeans.kernels.distances import squared_distances
 from pemeans.kernels.grid import to_float
+from pemeans.privacy.bits import SeededBits
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import NoiseSampler, SeededBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.rows.memory import MemoryRows
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)

@@ -15,7 +15,8 @@ from collections.abc import Callable
 
 import opendp.prelude as dp
 
-from pemeans.privacy.noise import Bits, NoiseSampler, SeededBits, SystemBits
+from pemeans.privacy.bits import Bits, SeededBits, SystemBits
+from pemeans.privacy.noise import NoiseSampler
 
 SIGMAS = {"0.7": 0.7, "16": 16.0, "200": 200.0, "2^20": 2.0**20, "2^36": 2.0**36}
 SIZES = (5_000, 100_000)

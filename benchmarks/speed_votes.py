@@ -31,9 +31,10 @@ from pemeans.bench.registry import TABLE1
 from pemeans.domain import Domain
 from pemeans.evolution.loop import Iteration, Settings, evolve
 from pemeans.kernels.grid import FloatArray, GridArray, to_float
+from pemeans.privacy.bits import SeededBits
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import NoiseSampler, SeededBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.privacy.statistics import NearestVotes
 from pemeans.rows.memory import MemoryRows
 

@@ -20,9 +20,10 @@ import pytest
 
 from pemeans import Domain, HDPEMeans, PEMeans, Progress
 from pemeans.kernels.grid import IntArray
+from pemeans.privacy.bits import Bits, SystemBits
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import Bits, NoiseSampler, SystemBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.rows.base import Question
 from pemeans.rows.memory import MemoryRows
 

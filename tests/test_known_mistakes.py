@@ -22,9 +22,10 @@ from pemeans.evolution import project
 from pemeans.evolution.loop import Iteration
 from pemeans.kernels.grid import GRID_UNIT, GridArray, IntArray, Projection
 from pemeans.kernels.nearest import Labels, nearest
+from pemeans.privacy.bits import Bits
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import Bits, NoiseSampler
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.privacy.statistics import NearestVotes, Statistic
 from pemeans.rows import block as block_module
 from pemeans.rows.base import Question
@@ -294,7 +295,7 @@ def test_without_a_seed_every_draw_reads_the_operating_system(
         return from_system(size)
 
     from_system = os.urandom
-    monkeypatch.setattr("pemeans.privacy.noise.os.urandom", counted)
+    monkeypatch.setattr("pemeans.privacy.bits.os.urandom", counted)
     model = model_of(HDPEMeans).fit(rows_of())
     assert sum(read) >= 8 * sum(release.noise.size for release in releases)
     assert not model.receipt_.seeded

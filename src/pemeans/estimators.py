@@ -32,9 +32,10 @@ from pemeans.kernels.distances import squared_distances
 from pemeans.kernels.grid import FloatArray, GridArray, to_float
 from pemeans.model import Model, read_model
 from pemeans.parameters import check_parameters, check_size
+from pemeans.privacy.bits import SeededBits, SystemBits
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.progress import Progress, showing_progress
 from pemeans.rows.base import ReadableSource, Source, engine_of, open_readable, open_source
 from pemeans.rows.table import check_same_features, read_part

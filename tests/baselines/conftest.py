@@ -9,9 +9,10 @@ import numpy.typing as npt
 import pytest
 
 from pemeans.domain import Domain
+from pemeans.privacy.bits import SeededBits
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import NoiseSampler, SeededBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.rows.memory import MemoryRows
 
 Floats = npt.NDArray[np.float64]

@@ -12,7 +12,7 @@ import pytest
 from pemeans.baselines import lsh
 from pemeans.baselines.lsh import DEPTH, Settings, cluster, grow, least_count, lsh_kmeans, noise_multiplier
 from pemeans.kernels.grid import GRID_UNIT, Projection, to_float
-from pemeans.privacy.accounting import Event, PureEvent, composed_epsilon
+from pemeans.privacy.composition import Event, PureEvent, composed_epsilon
 from pemeans.privacy.curator import Curator
 
 Floats = npt.NDArray[np.float64]

@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from pemeans.domain import Domain
 from pemeans.kernels.grid import FloatArray
+from pemeans.privacy.bits import SeededBits
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import NoiseSampler, SeededBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.privacy.statistics import Statistic
 from pemeans.rows.memory import MemoryRows
 

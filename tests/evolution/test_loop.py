@@ -18,9 +18,10 @@ from pemeans.evolution.populate import populate
 from pemeans.evolution.select import Selection, keep_largest
 from pemeans.evolution.vary import vary
 from pemeans.kernels.grid import GRID_UNIT, GridArray, squared_norms, to_float
+from pemeans.privacy.bits import SeededBits
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger, Receipt
-from pemeans.privacy.noise import NoiseSampler, SeededBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.rows.memory import MemoryRows
 
 K = 3

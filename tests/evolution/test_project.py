@@ -15,9 +15,10 @@ from pemeans.evolution.project import PROJECTED, hdpe_means, lift, random_projec
 from pemeans.evolution.select import Selection
 from pemeans.kernels.grid import GRID_UNIT, FloatArray, Projection, squared_norms, to_float
 from pemeans.kernels.nearest import nearest
+from pemeans.privacy.bits import SeededBits
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import NoiseSampler, SeededBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.privacy.statistics import NearestSums, NearestVotes, Statistic
 from pemeans.rows.memory import MemoryRows
 

@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from pemeans.privacy.bits import SeededBits
 from pemeans.privacy.choice import geometric, noisy_minimum
-from pemeans.privacy.noise import NoiseSampler, SeededBits
+from pemeans.privacy.noise import NoiseSampler
 
 FALSE_ALARM = 1e-7
 

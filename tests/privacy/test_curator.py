@@ -12,9 +12,10 @@ from scipy import stats
 from pemeans.domain import Domain
 from pemeans.errors import BudgetError
 from pemeans.kernels.grid import GRID_UNIT, Frame, IntArray
+from pemeans.privacy.bits import SeededBits, SystemBits
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import NoiseSampler, SeededBits, SystemBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.privacy.statistics import NearestSums, NearestVotes, Statistic
 from pemeans.rows.base import Question
 from pemeans.rows.block import Block

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from pemeans.errors import BudgetError, ParameterError
 from pemeans.kernels.grid import GRID_UNIT
-from pemeans.privacy.accounting import Event, composed_epsilon, mu_of_event
+from pemeans.privacy.composition import Event, composed_epsilon, mu_of_event
 from pemeans.privacy.ledger import GAUSSIAN, LAPLACE, NEIGHBORS, Ledger, Receipt, Release
 from pemeans.privacy.noise import MAX_SCALE
 

@@ -19,18 +19,12 @@ from scipy import stats
 from pemeans.domain import Domain
 from pemeans.errors import BudgetError, ParameterError
 from pemeans.kernels.grid import GRID_UNIT, IntArray
-from pemeans.privacy.accounting import (
-    Event,
-    PureEvent,
-    composed_epsilon,
-    delta_of,
-    mu_of,
-    mu_of_event,
-    smallest_scale,
-)
+from pemeans.privacy.accounting import delta_of, mu_of
+from pemeans.privacy.bits import SeededBits
+from pemeans.privacy.composition import Event, PureEvent, composed_epsilon, mu_of_event, smallest_scale
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import GAUSSIAN, GEOMETRIC, LAPLACE, Ledger, Receipt
-from pemeans.privacy.noise import NoiseSampler, SeededBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.rows.base import Question
 from pemeans.rows.block import Block
 

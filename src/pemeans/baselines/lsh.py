@@ -21,7 +21,7 @@ from pemeans.evolution.select import Selection
 from pemeans.kernels.grid import GRID_UNIT, GridArray, IntArray, Projection, to_grid
 from pemeans.kernels.kmeans import weighted_kmeans
 from pemeans.kernels.nearest import nearest
-from pemeans.privacy.accounting import Event, PureEvent
+from pemeans.privacy.composition import Event, PureEvent
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.ranges import CodeRanges, RangeCounts, RangeSums
 

@@ -29,7 +29,7 @@ def noisy_minimum(losses: IntArray, scale: float, noise: NoiseSampler) -> int:
 
     Examples
     --------
-    >>> from pemeans.privacy.noise import SystemBits
+    >>> from pemeans.privacy.bits import SystemBits
     >>> noisy_minimum(np.array([[90, 9], [70, 80]]), scale=0.1, noise=NoiseSampler(SystemBits()))
     1
     """

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from pemeans.domain import Domain
 from pemeans.kernels.grid import Frame, IntArray
-from pemeans.privacy.accounting import Event, PureEvent
 from pemeans.privacy.choice import noisy_minimum
+from pemeans.privacy.composition import Event, PureEvent
 from pemeans.privacy.ledger import GAUSSIAN, GEOMETRIC, LAPLACE, Ledger, Receipt
 from pemeans.privacy.noise import NoiseSampler
 from pemeans.privacy.statistics import Framed, Losses, PureStatistic, Statistic
@@ -77,7 +77,8 @@ class Curator:
 
         Examples
         --------
-        >>> from pemeans.privacy.noise import NoiseSampler, SystemBits
+        >>> from pemeans.privacy.bits import SystemBits
+        >>> from pemeans.privacy.noise import NoiseSampler
         >>> from pemeans.privacy.statistics import NearestVotes
         >>> from pemeans.rows.memory import MemoryRows
         >>> import numpy as np

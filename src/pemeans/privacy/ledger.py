@@ -11,15 +11,8 @@ from textwrap import fill
 from typing import Any
 
 from pemeans.errors import BudgetError, ParameterError
-from pemeans.privacy.accounting import (
-    Event,
-    PureEvent,
-    composed_epsilon,
-    mu_of,
-    mu_of_event,
-    sigma_for,
-    smallest_scale,
-)
+from pemeans.privacy.accounting import mu_of, sigma_for
+from pemeans.privacy.composition import Event, PureEvent, composed_epsilon, mu_of_event, smallest_scale
 from pemeans.privacy.noise import MAX_SCALE
 
 DELTA_FOR_SAMPLING = 2.0**-20

@@ -41,25 +41,22 @@ The time a call takes depends on the draws, as with every rejection sampler.
 
 from __future__ import annotations
 
-import hashlib
 import math
 import operator
-import os
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from dataclasses import dataclass
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from numbers import Real
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from pemeans.errors import ParameterError
+from pemeans.privacy.bits import Bits, Words
 
 Integers = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
-Words = npt.NDArray[np.uint64]
 
 MAX_SCALE = 2.0**45
 """The largest scale accepted: every magnitude then fits a float64 exactly, and an int64 by far."""
@@ -90,80 +87,6 @@ _TOLERANCE = 2.0**-36
 _CHUNK = 1 << 14
 
 
-class Bits(Protocol):
-    """A source of independent uniform 64-bit words."""
-
-    @property
-    def seeded(self) -> bool:
-        """Whether somebody who knows a seed can reproduce the words."""
-
-    def words(self, count: int) -> Words:
-        """Return the next ``count`` words."""
-
-    def spawn(self) -> Bits:
-        """Return a new source, independent of this one and of all others."""
-
-
-class SystemBits:
-    """Words from the operating system's cryptographic generator.
-
-    Nothing is kept between calls, so two processes after a fork never share a word.
-
-    Examples
-    --------
-    >>> SystemBits().words(3).shape
-    (3,)
-    """
-
-    seeded = False
-
-    def words(self, count: int) -> Words:
-        """Return ``count`` fresh words."""
-        return _as_words(os.urandom(8 * count))
-
-    def spawn(self) -> SystemBits:
-        """Return another source; all of them are independent."""
-        return SystemBits()
-
-
-class SeededBits:
-    """Words expanded from a seed by SHAKE-128: reproducible, hence not private to whoever knows the seed.
-
-    SHAKE-128 costs about as much as the operating system's generator. Philox would be four times faster, but
-    words are a fifth to a third of the price of a draw, and a cryptographic stream stays noise to whoever
-    does not know the seed. It is also the same on every machine and under every version of NumPy.
-
-    Parameters
-    ----------
-    seed
-        A non-negative integer, or a `numpy.random.SeedSequence`, which is read and left as it is.
-
-    Examples
-    --------
-    >>> bool((SeededBits(7).words(4) == SeededBits(7).words(4)).all())
-    True
-    """
-
-    seeded = True
-
-    def __init__(self, seed: int | np.random.SeedSequence) -> None:
-        self._key = _key_of(seed)
-        self._calls = 0
-
-    def words(self, count: int) -> Words:
-        """Return the next ``count`` words."""
-        return _as_words(self._expand(b"words", 8 * count))
-
-    def spawn(self) -> SeededBits:
-        """Return a source with a key of its own, derived from this one."""
-        return SeededBits(int.from_bytes(self._expand(b"spawn", 16), "little"))
-
-    def _expand(self, purpose: bytes, length: int) -> bytes:
-        """Hash key, purpose and a counter, each of fixed length, into ``length`` bytes not used before."""
-        self._calls += 1
-        return hashlib.shake_128(self._key + purpose + self._calls.to_bytes(8, "little")).digest(length)
-
-
 class NoiseSampler:
     """Draws exact discrete Gaussian and discrete Laplace noise.
 
@@ -176,6 +99,7 @@ class NoiseSampler:
 
     Examples
     --------
+    >>> from pemeans.privacy.bits import SeededBits
     >>> sampler = NoiseSampler(SeededBits(1))
     >>> noise = sampler.gaussian(sigma=20.0, size=1000)
     >>> noise.dtype, bool(18 < noise.std() < 22)
@@ -263,6 +187,11 @@ class _Law(ABC):
         """The largest weight in the first block: 1/2 if zero is alone there, else 1 is a bound."""
         return 1.0 if self.shift else 0.5
 
+    def weights(self, magnitudes: Integers) -> Floats:
+        """Compute g in float64, but for g(0); one too small for a float is 0."""
+        with np.errstate(under="ignore"):
+            return np.asarray(np.exp(-self.exponent(magnitudes)))
+
     def blocks(self, bits: float) -> int:
         """How many blocks a table of ``bits`` bits of precision needs."""
         return max(1, math.ceil(math.ldexp(self.reach(bits), -self.shift)))
@@ -319,7 +248,7 @@ class _Table:
 
     def __init__(self, law: _Law) -> None:
         self.law = law
-        weights = np.exp(-law.exponent(np.arange(law.blocks(_UNIFORM_BITS), dtype=np.int64) << law.shift))
+        weights = law.weights(np.arange(law.blocks(_UNIFORM_BITS), dtype=np.int64) << law.shift)
         weights[0] = law.first_weight
         edges = np.concatenate(([0.0], np.cumsum(weights)))
         self._total = edges[-1]
@@ -333,7 +262,7 @@ class _Table:
         x = uniforms * 2.0**-_UNIFORM_BITS
         blocks = np.searchsorted(self._edges, x, side="right") - 1
         magnitudes = (blocks << self.law.shift) + offsets
-        weights = np.exp(-self.law.exponent(magnitudes))
+        weights = self.law.weights(magnitudes)
         weights[magnitudes == 0] = 0.5
         left = self._edges[blocks]
         threshold = left + weights / self._total
@@ -411,22 +340,6 @@ class _ExactTable:
         numerator, denominator = self._law.exact_exponent(magnitude)
         exponent = self._context.divide(Decimal(-numerator), Decimal(denominator))
         return int(self._context.scaleb(self._context.exp(exponent), self._digits))
-
-
-def _as_words(data: bytes) -> Words:
-    # Little-endian everywhere, so that a seed gives the same draws on every machine.
-    return np.frombuffer(data, dtype="<u8").astype(np.uint64, copy=False)
-
-
-def _key_of(seed: int | np.random.SeedSequence) -> bytes:
-    if not isinstance(seed, np.random.SeedSequence):
-        try:
-            seed = np.random.SeedSequence(operator.index(seed))
-        except (TypeError, ValueError) as error:
-            raise ParameterError(
-                f"seed must be a non-negative integer or a SeedSequence, got {seed!r}"
-            ) from error
-    return seed.generate_state(4, np.uint64).astype("<u8").tobytes()
 
 
 def _checked_scale(name: str, value: float) -> float:
