@@ -1,4 +1,6 @@
-"""Our baselines against the paper's Table 1, and against diffprivlib itself: areas under loss over epsilon.
+"""Our baselines against the paper's Table 1, a plain second writing, and diffprivlib itself.
+
+Areas under the mean loss over epsilon, from the same rows and budgets.
 
 Every data set is centered by its mean and divided by its largest norm; the box is the largest coordinate;
 delta is ``n**-1.1``. Losses are means over seeds, areas by the trapezoid rule, errors are standard errors.
@@ -6,7 +8,8 @@ delta is ``n**-1.1``. Losses are means over seeds, areas by the trapezoid rule, 
 Run it as ``python benchmarks/baselines_against_peers.py DATA``, where DATA holds a file ``<name>.npz`` with
 an array ``X`` for every data set; sklearn_<k>_<d> is generated. Options: ``--table`` names a CSV file of the
 paper's figures, ``--diffprivlib`` a Python in which diffprivlib 0.6.6 runs (with scikit-learn 1.5, say),
-``--seeds``, ``--datasets``, ``--methods``. Google's library and FastLloyd are not on the package index.
+``--seeds``, ``--datasets``, ``--methods``. Google's library and FastLloyd are not on the package index:
+`plain_baselines.py` has both and DP-Lloyd from their description, and FastLloyd with its published defects.
 """
 
 from __future__ import annotations
@@ -37,6 +40,7 @@ from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler
 from pemeans.rows.memory import MemoryRows
+from plain_baselines import PLAIN, Plain
 
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 AREA = np.array([0.125, 0.375, 0.75, 1.5, 1.0])
@@ -131,6 +135,16 @@ def ours(rows: Floats, k: int, method: Method, pure: bool, seeds: int) -> Floats
     )
 
 
+def plain(rows: Floats, k: int, method: Plain, seeds: int) -> Floats:
+    """Losses of the plain second writing."""
+
+    def loss(epsilon: float, seed: int) -> float:
+        rng = np.random.default_rng([7, seed, int(100 * epsilon)])
+        return float(squared_distances(rows, method(rows, k, epsilon, rng, seed)).min(axis=1).mean())
+
+    return np.array([[loss(epsilon, seed) for seed in range(seeds)] for epsilon in EPSILONS])
+
+
 def theirs(python: str, rows: Floats, k: int, seeds: int, variant: str) -> Floats:
     """Losses of diffprivlib or a variant of it, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
@@ -166,7 +180,7 @@ def main() -> None:
     parser.add_argument("--diffprivlib", metavar="PYTHON")
     parser.add_argument("--seeds", type=int, default=20)
     parser.add_argument("--datasets", default=",".join(DATASETS))
-    parser.add_argument("--methods", nargs="*", default=list(METHODS))
+    parser.add_argument("--methods", nargs="*", default=[*METHODS, *PLAIN])
     chosen = parser.parse_args()
     lines = list(csv.DictReader(chosen.table.open())) if chosen.table else []
     paper = {line["dataset"]: line for line in lines}
@@ -178,8 +192,12 @@ def main() -> None:
             "not private": ("nonprivate", partial(reference, rows, k, chosen.seeds))
         }
         for label in chosen.methods:
-            column, pure, method = METHODS[label]
-            jobs[label] = column, partial(ours, rows, k, method, pure, chosen.seeds)
+            if label in METHODS:
+                column, pure, method = METHODS[label]
+                jobs[label] = column, partial(ours, rows, k, method, pure, chosen.seeds)
+            else:
+                column, second = PLAIN[label]
+                jobs[label] = column, partial(plain, rows, k, second, chosen.seeds)
         for variant in ("", "mended", "folded") if chosen.diffprivlib else ():
             label = f"diffprivlib {variant}".strip()
             jobs[label] = "dp_lib", partial(theirs, chosen.diffprivlib, rows, k, chosen.seeds, variant)
