@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from html import escape
 from math import floor, isnan, log10
+from textwrap import wrap
 
 from pemeans.bench.analysis import Estimate
 from pemeans.bench.tables import EVOLUTION, PAPER_IMPROVEMENT, Cell, Row, Summary, Table1
@@ -15,6 +16,8 @@ DECIMALS = 4
 """As in the paper; our own small numbers get more."""
 NONE, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 PLUS_MINUS = " ± "
+NARROW = 12
+"""Letters in a line of a title in LaTeX."""
 FACTS = 4
 """Columns before the methods: name, n, d and k."""
 PAPER_TITLE = "Paper's improvement"
@@ -122,25 +125,31 @@ def _gray(paper: str) -> str:
 
 
 def as_latex(table: Table1) -> str:
-    """A tabular for the packages booktabs and xcolor."""
+    """A tabular for the packages booktabs and xcolor, to be scaled to the width of a page."""
 
     def cell(value: Cell, best: bool) -> str:
-        ours = _latex(NONE if value.ours is None else plus_minus(value.ours))
-        ours = rf"\textbf{{{ours}}}" if best and value.ours else ours
-        paper = "" if value.paper is None else rf"\\{{\scriptsize\color{{gray}}{value.paper:.{DECIMALS}f}}}"
-        return rf"\begin{{tabular}}[t]{{@{{}}r@{{}}}}{ours}{paper}\end{{tabular}}"
+        mean, _, half = plus_minus(value.ours).partition(PLUS_MINUS) if value.ours else (NONE, "", "")
+        lines = [rf"\textbf{{{mean}}}" if best else _latex(mean)]
+        lines += [rf"\scriptsize$\pm$ {half}"] if half else []
+        lines += [] if value.paper is None else [rf"\scriptsize\color{{gray}}{value.paper:.{DECIMALS}f}"]
+        return _stacked(lines, "t", "r")
 
-    head = [_latex(title) for title in _head(table)]
+    first, *titles = _head(table)
+    head = [first, *(_stacked(map(_latex, wrap(title, NARROW)), "b", "r") for title in titles)]
     rows = []
     for row in table.rows:
         line = _line(table, row, cell)
         beside = len(line) - len(table.comparisons) - 1
-        cells = [text if 4 <= i < beside else _latex(text) for i, text in enumerate(line)]
-        rows.append(" & ".join(cells) + r" \\")
-    foot = [" & ".join(map(_latex, line)) + r" \\" for line in _foot(table)]
+        cells = [text if FACTS <= i < beside else _latex(text) for i, text in enumerate(line)]
+        rows.append(" & ".join(cells) + r" \\ \addlinespace[2pt]")
+    foot = [
+        " & ".join([_stacked(map(_latex, wrap(title, 2 * NARROW)), "t", "l"), *map(_latex, line)]) + r" \\"
+        for title, *line in _foot(table)
+    ]
     columns = "l" + "r" * (len(head) - 1)
     lines = [
-        "% needs \\usepackage{booktabs,xcolor}; gray: the figure of the paper",
+        "% needs \\usepackage{booktabs,xcolor,graphicx}; gray: the figure of the paper; fits a page within",
+        "% \\resizebox{\\textwidth}{!}{...}",
         rf"\begin{{tabular}}{{{columns}}}",
         r"\toprule",
         " & ".join(head) + r" \\",
@@ -203,6 +212,12 @@ def _ratios(table: Table1, summary: Summary, ratios: dict[str, float]) -> list[s
 
 def _bracketed(cell: Cell) -> str:
     return "" if cell.paper is None else f"[{cell.paper:.{DECIMALS}f}]"
+
+
+def _stacked(lines: Iterable[str], place: str, side: str) -> str:
+    """Lines above one another in one cell."""
+    # The braces keep LaTeX from taking a bracket that follows for an argument.
+    return rf"\begin{{tabular}}[{place}]{{@{{}}{side}@{{}}}}" + r"\\{}".join(lines) + r"\end{tabular}"
 
 
 def _latex(text: str) -> str:
