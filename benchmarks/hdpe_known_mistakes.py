@@ -23,9 +23,10 @@ from pemeans.evolution.loop import Settings
 from pemeans.evolution.project import hdpe_means
 from pemeans.kernels.distances import squared_distances
 from pemeans.kernels.grid import to_float
+from pemeans.privacy.bits import SeededBits
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.ledger import Ledger
-from pemeans.privacy.noise import NoiseSampler, SeededBits
+from pemeans.privacy.noise import NoiseSampler
 from pemeans.privacy.statistics import NearestSums
 from pemeans.rows.base import Question
 from pemeans.rows.memory import MemoryRows
