@@ -65,6 +65,15 @@ def test_the_first_radius_is_half_and_halves_after_100_rejections(
         assert packing.longest <= 1 - packing.distance / 2
 
 
+@pytest.mark.parametrize(("dimensions", "size"), SIZES)
+def test_with_a_smaller_radius_the_packing_starts_over(
+    dimensions: int, size: int, tried: list[SpiedPacking]
+) -> None:
+    populate(size, dimensions, np.random.default_rng(size))
+    points = np.concatenate([packing.points for packing in tried])
+    assert len(np.unique(points, axis=0)) == len(points)
+
+
 def test_crowded_populations_need_smaller_radii(tried: list[SpiedPacking]) -> None:
     radii = []
     for size in (2, 20, 200):
