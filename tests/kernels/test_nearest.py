@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from pemeans.kernels.grid import GRID_UNIT, GridArray
+from pemeans.kernels.grid import GRID_UNIT, GridArray, pull_into_ball
 from pemeans.kernels.native import native
 from pemeans.kernels.nearest import BLOCK_SCORES, Kernel, Labels, nearest, nearest_in_c, nearest_in_numpy
 
@@ -15,6 +15,8 @@ KERNELS = [
     pytest.param(nearest_in_numpy, id="numpy"),
     pytest.param(nearest_in_c, id="c", marks=pytest.mark.skipif(native is None, reason="not built")),
 ]
+SETS = range(0 if native is None else native.instruction_set() + 1)
+"""The instruction sets of this machine: all of them give the same labels."""
 DIMENSIONS = (1, 2, 3, 8, 16, 17, 64, 512)
 
 Case = Callable[[int, np.random.Generator], tuple[GridArray, GridArray]]
@@ -29,6 +31,18 @@ def by_brute_force(rows: GridArray, candidates: GridArray) -> Labels:
         distances = [sum((a - b) ** 2 for a, b in zip(x, point, strict=True)) for point in points]
         winners.append(distances.index(min(distances)))
     return np.array(winners, dtype=np.int32)
+
+
+def in_c(instructions: int, groups: int) -> Kernel:
+    """The fast search with an instruction set and so many groups of candidates; 0 is as many as pay."""
+
+    def kernel(rows: GridArray, candidates: GridArray) -> Labels:
+        labels = np.empty(len(rows), dtype=np.int32)
+        index = native.index(candidates, candidates.shape[1], groups, instructions)
+        native.find(index, np.ascontiguousarray(rows), labels, instructions)
+        return labels
+
+    return kernel
 
 
 def integers(rng: np.random.Generator, n: int, d: int, size: int) -> GridArray:
@@ -205,3 +219,49 @@ def test_no_rows_no_labels(kernel: Kernel) -> None:
     labels = kernel(np.empty((0, 3), dtype=np.int32), np.zeros((2, 3), dtype=np.int32))
     assert labels.shape == (0,)
     assert labels.dtype == np.int32
+
+
+def near_ties(m: int, n: int, d: int, rng: np.random.Generator) -> tuple[GridArray, GridArray]:
+    """Clumps of candidates at all scales, some twice, some at the edge; rows nearly halfway between two."""
+    centers = integers(rng, max(m // 20, 1), d, unit(d))
+    steps = rng.standard_normal((m, d)) * 10 ** rng.uniform(0, 6, size=(m, 1))
+    candidates = centers[rng.integers(len(centers), size=m)] + np.trunc(np.clip(steps, -GRID_UNIT, GRID_UNIT))
+    candidates[::7] *= GRID_UNIT / np.maximum(np.linalg.norm(candidates[::7], axis=1, keepdims=True), 1)
+    candidates[1::11] = candidates[0]
+    candidates = pull_into_ball(np.clip(candidates, -GRID_UNIT, GRID_UNIT).astype(np.int32))
+    one, other = candidates[rng.integers(m, size=(2, n))].astype(np.int64)
+    rows = (one + other) // 2 + integers(rng, n, d, 1)
+    rows[::5] = one[::5]
+    return rows.astype(np.int32), candidates
+
+
+@pytest.mark.parametrize("instructions", SETS)
+@pytest.mark.parametrize("d", DIMENSIONS)
+def test_every_instruction_set_and_grouping_finds_the_same(instructions: int, d: int) -> None:
+    for case in CASES:
+        rows, candidates = case(d, np.random.default_rng(d))
+        wanted = nearest_in_numpy(rows, candidates)
+        for groups in (0, 1, 5):
+            found = in_c(instructions, min(groups, len(candidates)))(rows, candidates)
+            assert (found == wanted).all(), (case.__name__, groups)
+
+
+@pytest.mark.parametrize("instructions", SETS)
+@pytest.mark.parametrize(
+    ("m", "n", "d"),
+    [(700, 90, 1), (2000, 150, 2), (1500, 130, 5), (600, 100, 33), (400, 80, 100), (300, 70, 200)],
+)
+def test_near_ties_dropped_and_permuted(m: int, n: int, d: int, instructions: int) -> None:
+    rng = np.random.default_rng(d)
+    rows, candidates = near_ties(m, n, d, rng)
+    wanted = nearest_in_numpy(rows, candidates)
+    for groups in (0, 1, 17, 128):
+        kernel = in_c(instructions, groups)
+        assert (kernel(rows, candidates) == wanted).all(), groups
+        for chosen in (
+            rng.permutation(n),
+            np.delete(np.arange(n), n // 3),
+            np.array([n // 2]),
+            np.arange(33),
+        ):
+            assert (kernel(rows[chosen], candidates) == wanted[chosen]).all(), groups
