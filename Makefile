@@ -1,10 +1,10 @@
-# make demo, make test, make check, make report: each sets up what it needs in .venv, nothing else is asked of the machine.
+# make demo, make test, make check, make report, make bench-speed: each sets up what it needs in .venv, nothing else is asked of the machine.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := pyproject.toml setup.py $(wildcard native/*)
 
-.PHONY: demo test check report format clean
+.PHONY: demo test check report bench-speed format clean
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -22,6 +22,10 @@ $(VENV)/check.stamp: $(SOURCES) | $(BIN)/python
 	$(BIN)/python -m pip install --quiet -e ".[test,check]"
 	touch $@
 
+$(VENV)/speed.stamp: $(SOURCES) | $(BIN)/python
+	$(BIN)/python -m pip install --quiet -e ".[speed]"
+	touch $@
+
 demo: $(VENV)/demo.stamp  ## cluster an embedded data set, print what was found, write demo/
 	$(BIN)/pemeans demo --out demo
 
@@ -37,6 +41,9 @@ check: $(VENV)/check.stamp  ## style, types and the floors of the house
 RESULTS ?= benchmarks/results/runs.parquet
 report: $(VENV)/test.stamp  ## tables, figures and page of benchmarks/results; RESULTS="a.sqlite b.sqlite" takes others
 	$(BIN)/pemeans bench report $(RESULTS) --out benchmarks/results
+
+bench-speed: $(VENV)/speed.stamp  ## speed beside the peers, into benchmarks/results/speed.md; under ten minutes
+	OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 $(BIN)/python benchmarks/speed.py
 
 format: $(VENV)/check.stamp  ## mend what can be mended by itself
 	$(BIN)/ruff check --fix .

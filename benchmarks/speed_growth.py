@@ -7,13 +7,13 @@ The paper's rule takes n/5 candidates, which makes the cost quadratic in n; `max
 second table compares losses under caps with that under the rule, where the rule can still be afforded: the
 same rows and seeds, epsilon 1, as multiples of the loss that scikit-learn's KMeans finds without privacy.
 
-Run it as ``python benchmarks/speed_growth.py`` (under two minutes) or with ``--full`` (an hour or more).
+Run it as ``python benchmarks/speed_growth.py`` (two minutes or so) or with ``--full`` (half an hour).
 """
 
 from __future__ import annotations
 
 import argparse
-import time
+import sys
 import warnings
 from dataclasses import dataclass
 
@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import KMeans
 
+from measuring import Cost, goal_line, machine, measured, table
 from pemeans import Domain, DPKMeans, PEMeans
 from pemeans.estimators import PrivateKMeans
 
@@ -30,6 +31,9 @@ COLUMNS, CLUSTERS = 16, 64
 GOAL = 1.05
 ROUNDS = 4
 """Votes of PEMeans in the timing: all rounds cost the same."""
+ABOUT_GROWTH = f"{COLUMNS} columns, k = {CLUSTERS}, one thread; PEMeans with {ROUNDS} rounds of votes."
+ABOUT_LOSSES = """PEMeans, epsilon 1. Losses are multiples of that of KMeans(n_init=3), ± standard errors.
+The last line for each number of rows is the paper's rule, n/5 candidates."""
 
 
 @dataclass(frozen=True)
@@ -37,20 +41,18 @@ class Plan:
     """How much is measured."""
 
     sizes: dict[str, tuple[int, ...]]
-    repeats: int
     losses: dict[int, tuple[int, ...]]
     seeds: int
 
 
 SHORT = Plan(
-    {"DPKMeans": (20_000, 60_000, 200_000), "PEMeans": (100_000, 200_000)}, 2, {20_000: (1024, 4000)}, 2
+    {"DPKMeans": (100_000, 1_000_000, 10_000_000), "PEMeans": (100_000, 1_000_000)}, {20_000: (1024, 4000)}, 2
 )
 FULL = Plan(
     {
         "DPKMeans": (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000),
         "PEMeans": (100_000, 1_000_000, 10_000_000),
     },
-    1,
     {
         100_000: (4096, 16_384, 20_000),
         200_000: (4096, 16_384, 40_000),
@@ -60,12 +62,12 @@ FULL = Plan(
 )
 
 
-def blobs(n: int, seed: int = 0) -> Floats:
+def blobs(n: int, columns: int = COLUMNS, clusters: int = CLUSTERS) -> Floats:
     """Round clusters of equal size, as in the paper's made-up data, as far apart as they are wide or more."""
-    rng = np.random.default_rng(seed)
-    centers = rng.uniform(-10, 10, (CLUSTERS, COLUMNS))
-    rows = centers[rng.integers(CLUSTERS, size=n)]
-    rows += 2 * rng.standard_normal((n, COLUMNS))
+    rng = np.random.default_rng(0)
+    centers = rng.uniform(-10, 10, (clusters, columns))
+    rows = centers[rng.integers(clusters, size=n)]
+    rows += 2 * rng.standard_normal((n, columns))
     return rows
 
 
@@ -82,66 +84,68 @@ def timed(method: str) -> PrivateKMeans:
     return DPKMeans(CLUSTERS, random_state=0, n_jobs=1)
 
 
-def seconds(model: PrivateKMeans, rows: Floats, repeats: int) -> float:
-    """Processor seconds of the fastest fit."""
-    best = np.inf
-    for _ in range(repeats):
-        start = time.process_time()
-        model.fit(rows)
-        best = min(best, time.process_time() - start)
-    return float(best)
+def fits(method: str, sizes: tuple[int, ...]) -> list[Cost[PrivateKMeans]]:
+    """A fit of each size, the smaller ones several times: their noise would tilt the line."""
+    costs = []
+    for n in sizes:
+        rows = blobs(n)
+        model = timed(method)
+        model.domain = domain_of(rows)
+        repeats = max(1, min(5, 1_000_000 // n))
+        costs.append(measured(lambda model=model, rows=rows: model.fit(rows), repeats))  # type: ignore[misc]
+        print(f"{method}, {n:,} rows: {costs[-1].seconds:.2f} s", file=sys.stderr, flush=True)
+    return costs
 
 
-def growth(plan: Plan) -> None:
+def growth(plan: Plan) -> str:
     """Times and slopes of both methods."""
-    print(f"{COLUMNS} columns, k = {CLUSTERS}, one thread; PEMeans with {ROUNDS} rounds of votes.\n")
-    print("| method | rows | processor seconds | microseconds a row |")
-    print("| --- | --- | --- | --- |")
-    slopes = {}
+    shown, goals = [], []
     for name, sizes in plan.sizes.items():
-        found = []
-        for n in sizes:
-            rows = blobs(n)
-            model = timed(name)
-            model.domain = domain_of(rows)
-            found.append(seconds(model, rows, plan.repeats))
-            print(f"| {name} | {n:,} | {found[-1]:.2f} | {1e6 * found[-1] / n:.2f} |", flush=True)
-        slopes[name] = float(np.polyfit(np.log(sizes), np.log(found), 1)[0])
-    for name, slope in slopes.items():
-        print(f"\nSlope of {name}: {slope:.3f} (goal: at most {GOAL}).")
+        costs = fits(name, sizes)
+        for n, cost in zip(sizes, costs, strict=True):
+            a_row = f"{1e6 * cost.seconds / n:.2f}"
+            shown.append([name, f"{n:,}", f"{cost.seconds:.2f}", a_row, f"{cost.mib:.0f}"])
+        slope = float(np.polyfit(np.log(sizes), np.log([cost.seconds for cost in costs]), 1)[0])
+        about = f"{name}, slope of log seconds over log rows, {sizes[0]:,} to {sizes[-1]:,}"
+        goals.append(goal_line(about, slope, GOAL, "at most"))
+    columns = ["method", "rows", "seconds", "microseconds a row", "MiB beside the rows"]
+    return "\n\n".join([ABOUT_GROWTH, table(columns, shown), "\n".join(goals)])
 
 
-def losses(plan: Plan) -> None:
+def losses(plan: Plan) -> str:
     """The loss of PEMeans under caps on its candidates; the last cap of each size is the paper's rule."""
-    print("\n| rows | max_candidates | loss over that of KMeans, ± standard error | processor seconds |")
-    print("| --- | --- | --- | --- |")
+    shown = []
     for n, caps in plan.losses.items():
         rows = blobs(n)
         plain = KMeans(CLUSTERS, n_init=3, random_state=0).fit(rows).inertia_
         for cap in caps:
-            found, start = [], time.process_time()
+            model = PEMeans(CLUSTERS, domain=domain_of(rows), max_candidates=cap, n_jobs=1)
+            found, costs = [], []
             for seed in range(plan.seeds):
-                model = PEMeans(
-                    CLUSTERS, domain=domain_of(rows), max_candidates=cap, random_state=seed, n_jobs=1
-                )
-                found.append(-model.fit(rows).score(rows) / plain)
-            took = (time.process_time() - start) / plan.seeds
+                model.random_state = seed
+                costs.append(measured(lambda model=model, rows=rows: model.fit(rows)))  # type: ignore[misc]
+                found.append(-model.score(rows) / plain)
             error = np.std(found, ddof=1) / np.sqrt(plan.seeds)
-            rule = " (the paper's rule)" if cap == n // 5 else ""
-            print(f"| {n:,} | {cap:,}{rule} | {np.mean(found):.3f} ± {error:.3f} | {took:.1f} |", flush=True)
+            seconds = f"{np.mean([cost.seconds for cost in costs]):.1f}"
+            mib = f"{max(cost.mib for cost in costs):.0f}"
+            shown.append([f"{n:,}", f"{cap:,}", f"{np.mean(found):.3f} ± {error:.3f}", seconds, mib])
+            print(*shown[-1], file=sys.stderr, flush=True)
+    columns = ["rows", "`max_candidates`", f"loss, {plan.seeds} seeds", "seconds", "MiB beside the rows"]
+    return "\n\n".join([ABOUT_LOSSES, table(columns, shown)])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="up to 10 million rows")
+    parser.add_argument("--full", action="store_true", help="more sizes, and the losses at large n")
     parser.add_argument("--only", choices=("growth", "losses"))
     asked = parser.parse_args()
     warnings.simplefilter("ignore")
     plan = FULL if asked.full else SHORT
+    print(f"# How the time grows with the rows\n\n{machine()} Seconds are those of the processor.\n")
     if asked.only != "losses":
-        growth(plan)
+        print(growth(plan), flush=True)
     if asked.only != "growth":
-        losses(plan)
+        print(f"\n## What the cap on candidates costs\n\n{losses(plan)}")
 
 
 if __name__ == "__main__":
