@@ -8,6 +8,8 @@
 #include <string.h>
 
 #define FEW_MEMBERS 12 /* a shell has at least so many, if the group allows it */
+#define STRAY 3.0f     /* strays are so many times as far from their pivot as its members usually are */
+#define FEWEST_STRAYS 16
 
 void free_index(candidate_index *ix)
 {
@@ -35,6 +37,14 @@ static uint64_t sorting_key(int64_t list, float distance)
     uint32_t bits;
     memcpy(&bits, &distance, sizeof bits);
     return (uint64_t)list << 31 | bits;
+}
+
+static float distance_in(uint64_t key)
+{
+    const uint32_t bits = (uint32_t)(key & 0x7FFFFFFF);
+    float distance;
+    memcpy(&distance, &bits, sizeof bits);
+    return distance;
 }
 
 /* Radix sort; `spare` is as long as `items`, which hold the result. */
@@ -65,28 +75,67 @@ CLONES static float distance_of(const int32_t *c, const float *p, int64_t d)
     return (float)sqrt(sum);
 }
 
+/* Sorts members by group and distance to the pivot, and fills in where groups start. */
+static void sort_members(candidate_index *ix, sortable *items, int32_t *start)
+{
+    memset(start, 0, (size_t)(ix->groups + 1) * sizeof(int32_t));
+    for (int64_t i = 0; i < ix->m; i++) start[(items[i].key >> 31) + 1]++;
+    for (int64_t g = 0; g < ix->groups; g++) start[g + 1] += start[g];
+    sort_items(items, items + ix->m, ix->m);
+}
+
+/* From where on the members of a group, sorted by their distances, are much farther from the pivot than most. */
+static int32_t first_stray(const sortable *items, int32_t from, int32_t to)
+{
+    if (from == to) return to;
+    const float usual = distance_in(items[(from + to) / 2].key);
+    while (distance_in(items[to - 1].key) > STRAY * usual) to--;
+    return to;
+}
+
+/* Strays are gathered around one pivot of their own, or nearly every group would reach so far that it has to be
+ * visited. Returns whether there are enough of them. */
+static int gather_strays(candidate_index *ix, sortable *items, const int32_t *start, double *sum)
+{
+    int64_t count = 0;
+    float *pivot = ix->pivots + ix->homes * ix->d;
+    for (int64_t g = 0; g < ix->homes; g++) count += start[g + 1] - first_stray(items, start[g], start[g + 1]);
+    if (count < FEWEST_STRAYS) return 0;
+    memset(sum, 0, (size_t)ix->d * sizeof(double));
+    for (int64_t g = 0; g < ix->homes; g++)
+        for (int32_t i = first_stray(items, start[g], start[g + 1]); i < start[g + 1]; i++) {
+            items[i].key = sorting_key(ix->homes, 0);
+            for (int64_t j = 0; j < ix->d; j++) sum[j] += ix->candidates[items[i].value * ix->d + j];
+        }
+    for (int64_t j = 0; j < ix->d; j++) pivot[j] = (float)rint(sum[j] / (double)count);
+    for (int64_t i = 0; i < ix->m; i++)
+        if (items[i].key >> 31 == (uint64_t)ix->homes)
+            items[i].key = sorting_key(ix->homes, distance_of(ix->candidates + items[i].value * ix->d, pivot, ix->d));
+    ix->groups = ix->homes + 1;
+    return 1;
+}
+
 /* Members of each group, by their distance to the pivot. */
-static int sort_members(candidate_index *ix, int32_t *start, int set)
+static int group_members(candidate_index *ix, int32_t *start, int set)
 {
     sortable *items = malloc((size_t)(2 * ix->m) * sizeof(sortable));
     int32_t *home = malloc((size_t)ix->m * sizeof(int32_t));
-    const int done = items && home && find_pivots(ix, ix->candidates, ix->m, set, home);
+    double *sum = malloc((size_t)ix->d * sizeof(double));
+    const int done = items && home && sum && find_pivots(ix, ix->candidates, ix->m, set, home);
+    ix->groups = ix->homes;
     if (done) {
-        memset(start, 0, (size_t)(ix->groups + 1) * sizeof(int32_t));
         for (int64_t i = 0; i < ix->m; i++) {
             const float distance = distance_of(ix->candidates + i * ix->d, ix->pivots + home[i] * ix->d, ix->d);
             items[i] = (sortable){sorting_key(home[i], distance), (int32_t)i};
-            start[home[i] + 1]++;
         }
-        for (int64_t g = 0; g < ix->groups; g++) start[g + 1] += start[g];
-        sort_items(items, items + ix->m, ix->m);
+        sort_members(ix, items, start);
+        if (ix->homes > 1 && gather_strays(ix, items, start, sum)) sort_members(ix, items, start);
         for (int64_t i = 0; i < ix->m; i++) {
-            const uint32_t bits = (uint32_t)(items[i].key & 0x7FFFFFFF);
-            memcpy(ix->distance + i, &bits, sizeof bits);
+            ix->distance[i] = distance_in(items[i].key);
             ix->member[i] = items[i].value;
         }
     }
-    free(items); free(home);
+    free(items); free(home); free(sum);
     return done;
 }
 
@@ -97,7 +146,7 @@ static void cut_shells(candidate_index *ix, const int32_t *start)
     for (int64_t g = 0; g < ix->groups; g++) {
         ix->first_shell[g] = made;
         ix->radius[g] = start[g + 1] > start[g] ? ix->distance[start[g + 1] - 1] : 0;
-        if (ix->radius[g] > ix->farthest) ix->farthest = ix->radius[g];
+        if (g < ix->homes && ix->radius[g] > ix->farthest) ix->farthest = ix->radius[g];
         for (int32_t i = start[g]; i < start[g + 1]; made++) {
             int32_t count = 1;
             while (i + count < start[g + 1] && count < SHELL_MEMBERS &&
@@ -144,7 +193,7 @@ static int round_members(candidate_index *ix)
 /* Distances of pivots, and for each of them the others by nearness. */
 static int measure_gaps(candidate_index *ix)
 {
-    const int64_t groups = ix->groups, d = ix->d, all = groups * groups;
+    const int64_t groups = ix->homes, d = ix->d, all = groups * groups;
     sortable *items = malloc((size_t)(2 * all) * sizeof(sortable));
     int32_t *whole = malloc((size_t)d * sizeof(int32_t));
     if (items && whole) {
@@ -165,7 +214,7 @@ static int measure_gaps(candidate_index *ix)
 
 static int allocate(candidate_index *ix)
 {
-    const size_t m = (size_t)ix->m, d = (size_t)ix->d, groups = (size_t)ix->groups;
+    const size_t m = (size_t)ix->m, d = (size_t)ix->d, groups = (size_t)ix->homes + 1;
     ix->candidates = malloc(m * d * sizeof(int32_t));
     ix->squared = malloc(m * sizeof(int64_t));
     ix->member = malloc(m * sizeof(int32_t));
@@ -189,8 +238,8 @@ static int fill_index(candidate_index *ix, const int32_t *candidates, int64_t gr
     for (int64_t i = 0; i < ix->m * ix->d; i++)
         ix->wide |= candidates[i] >= EXACT_FLOAT || candidates[i] <= -EXACT_FLOAT;
     if (ix->wide) return 1;
-    int32_t *start = malloc((size_t)(ix->groups + 1) * sizeof(int32_t));
-    int done = start && choose_pivots(ix, groups, set) && sort_members(ix, start, set) && measure_gaps(ix);
+    int32_t *start = malloc((size_t)(ix->homes + 2) * sizeof(int32_t));
+    int done = start && choose_pivots(ix, groups, set) && group_members(ix, start, set) && measure_gaps(ix);
     if (done) {
         cut_shells(ix, start);
         done = round_members(ix);
@@ -205,7 +254,7 @@ candidate_index *build_index(const int32_t *candidates, int64_t m, int64_t d, in
     candidate_index *ix = calloc(1, sizeof(candidate_index));
     if (!ix) return NULL;
     ix->m = m; ix->d = d; ix->pairs = (d + 2) / 2;
-    ix->groups = groups ? groups : m < MOST_PIVOTS ? m : MOST_PIVOTS;
+    ix->homes = groups ? groups : m < MOST_PIVOTS ? m : MOST_PIVOTS;
     if (allocate(ix) && fill_index(ix, candidates, groups, set)) return ix;
     free_index(ix);
     return NULL;

@@ -28,18 +28,19 @@ typedef struct {
 } shell;
 
 typedef struct {
-    int64_t m, d, pairs, groups; /* pairs: of 16-bit numbers, d coordinates and one for the bias */
+    int64_t m, d, pairs; /* pairs: of 16-bit numbers, d coordinates and one for the bias */
+    int64_t groups, homes; /* homes: groups around a pivot; the one after them, if any, is that of the strays */
     int32_t *candidates;         /* [m][d], a copy in the caller's order */
     int64_t *squared;            /* [m]: |c|^2 */
     int32_t *member;             /* [m]: sorted place -> candidate */
     float *distance;             /* [m]: of the member to its pivot */
     int32_t *rounded;            /* [m][pairs] */
     float *pivots;               /* [groups][d], whole numbers; room for `most` */
-    float *half;                 /* [groups]: |p|^2 / 2 */
-    float *gap;                  /* [groups][groups]: distances of pivots */
-    int32_t *closest;            /* [groups][groups]: groups by falling nearness to a pivot */
+    float *half;                 /* [homes]: |p|^2 / 2 */
+    float *gap;                  /* [homes][homes]: distances of pivots */
+    int32_t *closest;            /* [homes][homes]: homes by falling nearness to a pivot */
     float *radius;               /* [groups] */
-    float farthest;              /* the largest radius */
+    float farthest;              /* the largest radius of a home */
     int32_t *first_shell;        /* [groups + 1] */
     shell *shells;
     int wide;                    /* some coordinate is not below EXACT_FLOAT: nothing is screened */

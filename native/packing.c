@@ -5,20 +5,38 @@
 #include "exact_floats.h"
 
 #define PACK_LANES 16
+#define STRIDE 8 /* coordinates after which it is asked whether all points are far enough already */
+
+typedef double eight __attribute__((vector_size(64), aligned(8)));
+typedef int64_t eight_flags __attribute__((vector_size(64), aligned(8)));
+
+/* Adds the squared gaps of some coordinates; returns whether a sum is below the limit. Sums only grow. */
+static inline __attribute__((always_inline)) int add_gaps(const double *x, const eight *panel, int64_t d, double limit,
+                                                          eight *squared)
+{
+    eight low = squared[0], high = squared[1];
+    for (int64_t j = 0; j < d; j++) {
+        const eight a = panel[2 * j] - x[j], b = panel[2 * j + 1] - x[j];
+        low += a * a;
+        high += b * b;
+    }
+    squared[0] = low;
+    squared[1] = high;
+    const eight_flags close = (low < limit) | (high < limit);
+    return (close[0] | close[1] | close[2] | close[3] | close[4] | close[5] | close[6] | close[7]) != 0;
+}
 
 /* Is any of the accepted points (in panels of PACK_LANES, transposed) closer than the square root of limit? */
 CLONES static int crowded(const double *x, const double *panels, int64_t count, int64_t d, double limit)
 {
     for (int64_t start = 0; start < count; start += PACK_LANES) {
-        const double *panel = panels + start * d;
-        double squared[PACK_LANES] = {0};
-        for (int64_t j = 0; j < d; j++)
-            for (int l = 0; l < PACK_LANES; l++) {
-                const double gap = panel[j * PACK_LANES + l] - x[j];
-                squared[l] += gap * gap;
-            }
-        int close = 0;
-        for (int l = 0; l < PACK_LANES; l++) close |= (start + l < count) & (squared[l] < limit);
+        eight squared[2] = {{0}};
+        for (int64_t l = count - start; l < PACK_LANES; l++) squared[l / 8][l % 8] = limit; /* no points */
+        const eight *panel = (const eight *)(panels + start * d);
+        int close = 1;
+        int64_t j = 0;
+        for (; j + STRIDE <= d && close; j += STRIDE) close = add_gaps(x + j, panel + 2 * j, STRIDE, limit, squared);
+        if (close && j < d) close = add_gaps(x + j, panel + 2 * j, d - j, limit, squared);
         if (close) return 1;
     }
     return 0;

@@ -117,7 +117,7 @@ static void seed_pivots(candidate_index *ix, sample *s, int64_t most, int asked)
         if (now < WORTHWHILE * before) paying = count;
         before = now;
     }
-    ix->groups = asked || count < paying ? count : paying;
+    ix->homes = asked || count < paying ? count : paying;
 }
 
 /* Pivots become the means of the sampled candidates nearest to them. */
@@ -125,7 +125,7 @@ static int move_pivots(candidate_index *ix, const sample *s, int set)
 {
     const int64_t d = ix->d;
     int32_t *points = malloc((size_t)(s->size * (d + 1)) * sizeof(int32_t)), *home = points + s->size * d;
-    double *sums = calloc((size_t)(ix->groups * (d + 1)), sizeof(double));
+    double *sums = calloc((size_t)(ix->homes * (d + 1)), sizeof(double));
     int done = points && sums;
     if (done) {
         for (int64_t i = 0; i < s->size; i++)
@@ -137,7 +137,7 @@ static int move_pivots(candidate_index *ix, const sample *s, int set)
         for (int64_t j = 0; j < d; j++) sum[j] += points[i * d + j];
         sum[d]++;
     }
-    for (int64_t g = 0; done && g < ix->groups; g++)
+    for (int64_t g = 0; done && g < ix->homes; g++)
         for (int64_t j = 0; j < d && sums[g * (d + 1) + d] > 0; j++)
             ix->pivots[g * d + j] = (float)(sums[g * (d + 1) + j] / sums[g * (d + 1) + d]);
     free(points); free(sums);
@@ -147,7 +147,7 @@ static int move_pivots(candidate_index *ix, const sample *s, int set)
 /* Whole numbers below 2^24: differences to a row are rounded only once. */
 static void settle_pivots(candidate_index *ix)
 {
-    for (int64_t g = 0; g < ix->groups; g++) {
+    for (int64_t g = 0; g < ix->homes; g++) {
         double squared = 0;
         for (int64_t j = 0; j < ix->d; j++) {
             float *p = ix->pivots + g * ix->d + j;

@@ -53,11 +53,11 @@ static void FN(nearest_pivots)(const candidate_index *ix, const floats *x, int32
 {
     floats top = FN(all)(-INFINITY);
     ints best = {0};
-    for (int64_t g = 0; g < ix->groups; g += BLOCK) {
+    for (int64_t g = 0; g < ix->homes; g += BLOCK) {
         const float *p[BLOCK];
         floats score[BLOCK];
         for (int b = 0; b < BLOCK; b++) {
-            const int64_t at = g + b < ix->groups ? g + b : ix->groups - 1;
+            const int64_t at = g + b < ix->homes ? g + b : ix->homes - 1;
             p[b] = ix->pivots + at * ix->d;
             score[b] = FN(all)(-ix->half[at]);
         }
@@ -69,7 +69,7 @@ static void FN(nearest_pivots)(const candidate_index *ix, const floats *x, int32
             best = (above & (int32_t)(g + b)) | (~above & best);
         }
     }
-    for (int l = 0; l < LANES; l++) home[l] = best[l] < ix->groups ? best[l] : (int32_t)ix->groups - 1;
+    for (int l = 0; l < LANES; l++) home[l] = best[l] < ix->homes ? best[l] : (int32_t)ix->homes - 1;
 }
 
 /* How far the rows are from a pivot. Each of d + 3 operations rounds by 2^-24 of the result at most. */
@@ -286,16 +286,20 @@ static int FN(visit)(const candidate_index *ix, FN(tile) *t, int64_t g, FN(verdi
 /* All groups that can matter to the rows of a tile, those near to a pivot close to them first. */
 static void FN(tour)(const candidate_index *ix, FN(tile) *t, int64_t home, FN(verdict) *verdict)
 {
-    const float *gap = ix->gap + home * ix->groups;
+    const float *gap = ix->gap + home * ix->homes;
     FN(approach)(ix, t, home);
     const floats high = t->high;
     const int32_t first = ix->first_shell[home];
     if (!verdict && first < ix->first_shell[home + 1])
         t->reach = FN(smaller)(t->reach, (high + ix->shells[first].inner) * 1.000002f);
     FN(visit)(ix, t, home, verdict);
+    if (ix->groups > ix->homes) {
+        FN(approach)(ix, t, ix->homes);
+        FN(visit)(ix, t, ix->homes, verdict);
+    }
     float bound = MOST(high + t->reach) * 1.000004f;
-    for (int64_t i = 0; i < ix->groups; i++) {
-        const int64_t g = ix->closest[home * ix->groups + i];
+    for (int64_t i = 0; i < ix->homes; i++) {
+        const int64_t g = ix->closest[home * ix->homes + i];
         if (g == home) continue;
         if (gap[g] > bound + ix->farthest) break;
         if (gap[g] > bound + ix->radius[g]) continue;
@@ -314,7 +318,7 @@ typedef struct {
 static int64_t FN(sort_rows)(const candidate_index *ix, const int32_t *rows, int64_t n, FN(tile) *t,
                              FN(work) *w, int32_t *labels)
 {
-    memset(w->start, 0, (size_t)(ix->groups + 1) * sizeof(int32_t));
+    memset(w->start, 0, (size_t)(ix->homes + 1) * sizeof(int32_t));
     for (int64_t i = 0; i < n; i += LANES) {
         const int32_t *row[LANES];
         int32_t home[LANES];
@@ -329,8 +333,8 @@ static int64_t FN(sort_rows)(const candidate_index *ix, const int32_t *rows, int
             else w->start[home[l] + 1]++;
         }
     }
-    for (int64_t g = 0; g < ix->groups; g++) w->start[g + 1] += w->start[g];
-    const int64_t sorted = w->start[ix->groups];
+    for (int64_t g = 0; g < ix->homes; g++) w->start[g + 1] += w->start[g];
+    const int64_t sorted = w->start[ix->homes];
     for (int64_t i = n; i-- > 0;)
         if (w->home[i] >= 0) w->order[--w->start[w->home[i] + 1]] = (int32_t)i;
     return sorted;
@@ -388,7 +392,7 @@ static int FN(find)(const candidate_index *ix, const int32_t *rows, int64_t n, i
     int done = 0;
     FN(tile) tile;
     char *room = malloc((size_t)(ix->d + ix->pairs) * sizeof(floats) + 64);
-    int32_t *whole = malloc((size_t)(3 * n + ix->groups + 1) * sizeof(int32_t));
+    int32_t *whole = malloc((size_t)(3 * n + ix->homes + 1) * sizeof(int32_t));
     float *ceiling = malloc((size_t)n * sizeof(float));
     if (room && whole && ceiling) {
         tile.x = (floats *)(((uintptr_t)room + 63) / 64 * 64);

@@ -61,14 +61,24 @@ def select_by_kmeans(
     """The paper's choice: weighted k-means of the population, so that split votes still count together."""
     voted = cleaned > 0
     points, weights = population[voted], cleaned[voted]
-    if len(np.unique(points, axis=0)) < k:
+    if not has_places(points, k):
         return select_top(population, votes, cleaned, k, rng)
     centers = weighted_kmeans(points, weights.astype(np.float64), k, STARTS, rng)
-    if len(np.unique(centers, axis=0)) < k:
+    if not has_places(centers, k):
         return select_top(population, votes, cleaned, k, rng)
     sizes = np.zeros(k, dtype=np.int64)
     np.add.at(sizes, nearest(points, centers), weights)
     return Selection(centers, sizes)
+
+
+def has_places(points: GridArray, k: int) -> bool:
+    """Whether there are at least k different points; mostly the first k are, and no others are looked at."""
+    seen: set[bytes] = set()
+    for point in points:
+        if len(seen) >= k:
+            break
+        seen.add(point.tobytes())
+    return len(seen) >= k
 
 
 def select_top(

@@ -83,11 +83,12 @@ def to_float(grid: npt.NDArray[np.integer]) -> FloatArray:
 def to_grid(unit: FloatArray) -> GridArray:
     """Public points on the grid: pulled into the ball where they are outside, then rounded."""
     # Far steps may be too long to be squared, or infinite: bring them into the unit cube first.
-    finite = np.nan_to_num(unit)
-    cube = finite / np.maximum(np.abs(finite).max(axis=1, keepdims=True), 1.0)
+    cube = np.nan_to_num(unit)
+    cube /= np.maximum(np.abs(cube).max(axis=1, keepdims=True), 1.0)
     norm = np.sqrt((cube**2).sum(axis=1, keepdims=True))
-    inside = np.rint(cube / np.maximum(norm, 1.0) * GRID_UNIT)
-    return pull_into_ball(np.ascontiguousarray(inside, dtype=np.int32))
+    cube /= np.maximum(norm, 1.0)
+    cube *= GRID_UNIT
+    return pull_into_ball(np.rint(cube, out=cube).astype(np.int32, order="C"))
 
 
 @dataclass(frozen=True, eq=False)
