@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FEW_MEMBERS 12 /* a shell has at least so many, if the group allows it */
+#define FEW_MEMBERS 24 /* a shell has at least so many, if the group allows it */
 #define STRAY 3.0f     /* strays are so many times as far from their pivot as its members usually are */
 #define FEWEST_STRAYS 16
 

@@ -76,16 +76,16 @@ static void FN(nearest_pivots)(const candidate_index *ix, const floats *x, int32
 static void FN(approach)(const candidate_index *ix, FN(tile) *t, int64_t g)
 {
     const float *p = ix->pivots + g * ix->d;
-    floats even = {0}, odd = {0};
+    floats sum[4] = {{0}};
     int64_t j = 0;
-    for (; j + 2 <= ix->d; j += 2) {
-        const floats a = t->x[j] - p[j], b = t->x[j + 1] - p[j + 1];
-        even += a * a;
-        odd += b * b;
-    }
-    if (j < ix->d) { const floats a = t->x[j] - p[j]; even += a * a; }
+    for (; j + 4 <= ix->d; j += 4)
+        for (int l = 0; l < 4; l++) {
+            const floats gap = t->x[j + l] - p[j + l];
+            sum[l] += gap * gap;
+        }
+    for (; j < ix->d; j++) { const floats gap = t->x[j] - p[j]; sum[0] += gap * gap; }
     const float slack = (float)(ix->d + 16) * 0x1p-23f;
-    t->squared = even + odd;
+    t->squared = (sum[0] + sum[1]) + (sum[2] + sum[3]);
     const floats length = ROOT(t->squared);
     t->low = length * (1 - slack);
     t->high = length * (1 + slack);
