@@ -48,11 +48,11 @@ static void FN(load)(floats *x, const int32_t *const *rows, int64_t d)
         for (int l = 0; l < LANES; l++) out[j * LANES + l] = (float)rows[l][j];
 }
 
-/* The nearest pivots of LANES rows, nearly: only the order of work depends on it. */
-static void FN(nearest_pivots)(const candidate_index *ix, const floats *x, int32_t *home)
+/* The nearest pivots of LANES rows and the second nearest, nearly: only the order of work depends on them. */
+static void FN(nearest_pivots)(const candidate_index *ix, const floats *x, int32_t *home, int32_t *other)
 {
-    floats top = FN(all)(-INFINITY);
-    ints best = {0};
+    floats top = FN(all)(-INFINITY), next = top;
+    ints best = {0}, second = {0};
     for (int64_t g = 0; g < ix->homes; g += BLOCK) {
         const float *p[BLOCK];
         floats score[BLOCK];
@@ -64,12 +64,15 @@ static void FN(nearest_pivots)(const candidate_index *ix, const floats *x, int32
         for (int64_t j = 0; j < ix->d; j++)
             for (int b = 0; b < BLOCK; b++) score[b] += x[j] * p[b][j];
         for (int b = 0; b < BLOCK; b++) {
-            const ints above = score[b] > top;
+            const ints above = score[b] > top, between = score[b] > next;
+            const ints it = (ints){0} + (int32_t)(g + b < ix->homes ? g + b : ix->homes - 1);
+            second = (above & best) | (~above & ((between & it) | (~between & second)));
+            next = FN(pick)(above, top, FN(larger)(next, score[b]));
+            best = (above & it) | (~above & best);
             top = FN(pick)(above, score[b], top);
-            best = (above & (int32_t)(g + b)) | (~above & best);
         }
     }
-    for (int l = 0; l < LANES; l++) home[l] = best[l] < ix->homes ? best[l] : (int32_t)ix->homes - 1;
+    for (int l = 0; l < LANES; l++) { home[l] = best[l]; other[l] = second[l]; }
 }
 
 /* How far the rows are from a pivot. Each of d + 3 operations rounds by 2^-24 of the result at most. */
@@ -309,35 +312,47 @@ static void FN(tour)(const candidate_index *ix, FN(tile) *t, int64_t home, FN(ve
 }
 
 typedef struct {
-    int32_t *home, *order, *start; /* a row's nearest pivot; rows by that; where each pivot's rows begin */
+    int32_t *home, *other, *order; /* a row's nearest pivot, and the next; rows by them */
+    int32_t *start;                /* [homes + 1] */
     int32_t *doubtful;             /* places in the order of the rows to settle */
     float *ceiling;                /* of those rows */
 } FN(work);
+
+/* Sorts rows by a pivot of theirs and else leaves their order; returns how many have one. */
+static int64_t FN(sort_by)(const int32_t *pivot, int64_t homes, const int32_t *rows, int64_t n, int32_t *start,
+                           int32_t *sorted)
+{
+    int64_t count = 0;
+    memset(start, 0, (size_t)(homes + 1) * sizeof(int32_t));
+    for (int64_t i = 0; i < n; i++)
+        if (pivot[rows[i]] >= 0) { start[pivot[rows[i]] + 1]++; count++; }
+    for (int64_t g = 0; g < homes; g++) start[g + 1] += start[g];
+    for (int64_t i = 0; i < n; i++)
+        if (pivot[rows[i]] >= 0) sorted[start[pivot[rows[i]]]++] = rows[i];
+    return count;
+}
 
 /* Rows that are exact in float32, sorted by their nearest pivots; returns how many. The others are done here. */
 static int64_t FN(sort_rows)(const candidate_index *ix, const int32_t *rows, int64_t n, FN(tile) *t,
                              FN(work) *w, int32_t *labels)
 {
-    memset(w->start, 0, (size_t)(ix->homes + 1) * sizeof(int32_t));
     for (int64_t i = 0; i < n; i += LANES) {
         const int32_t *row[LANES];
-        int32_t home[LANES];
+        int32_t home[LANES], other[LANES];
         for (int l = 0; l < LANES; l++) row[l] = rows + (i + l < n ? i + l : n - 1) * ix->d;
         FN(load)(t->x, row, ix->d);
-        FN(nearest_pivots)(ix, t->x, home);
+        FN(nearest_pivots)(ix, t->x, home, other);
         for (int l = 0; l < LANES && i + l < n; l++) {
             int wide = 0;
             for (int64_t j = 0; j < ix->d; j++) wide |= row[l][j] >= EXACT_FLOAT || row[l][j] <= -EXACT_FLOAT;
             w->home[i + l] = wide ? -1 : home[l];
+            w->other[i + l] = other[l];
+            w->order[i + l] = (int32_t)(i + l);
             if (wide) scan_exactly(row[l], 1, ix->candidates, ix->m, ix->d, labels + i + l);
-            else w->start[home[l] + 1]++;
         }
     }
-    for (int64_t g = 0; g < ix->homes; g++) w->start[g + 1] += w->start[g];
-    const int64_t sorted = w->start[ix->homes];
-    for (int64_t i = n; i-- > 0;)
-        if (w->home[i] >= 0) w->order[--w->start[w->home[i] + 1]] = (int32_t)i;
-    return sorted;
+    FN(sort_by)(w->other, ix->homes, w->order, n, w->start, w->doubtful);
+    return FN(sort_by)(w->home, ix->homes, w->doubtful, n, w->start, w->order);
 }
 
 static void FN(begin)(FN(tile) *t)
@@ -392,12 +407,12 @@ static int FN(find)(const candidate_index *ix, const int32_t *rows, int64_t n, i
     int done = 0;
     FN(tile) tile;
     char *room = malloc((size_t)(ix->d + ix->pairs) * sizeof(floats) + 64);
-    int32_t *whole = malloc((size_t)(3 * n + ix->homes + 1) * sizeof(int32_t));
+    int32_t *whole = malloc((size_t)(4 * n + ix->homes + 1) * sizeof(int32_t));
     float *ceiling = malloc((size_t)n * sizeof(float));
     if (room && whole && ceiling) {
         tile.x = (floats *)(((uintptr_t)room + 63) / 64 * 64);
         tile.rounded = (ints *)(tile.x + ix->d);
-        FN(work) work = {whole, whole + n, whole + 3 * n, whole + 2 * n, ceiling};
+        FN(work) work = {whole, whole + n, whole + 2 * n, whole + 4 * n, whole + 3 * n, ceiling};
         const int64_t sorted = FN(sort_rows)(ix, rows, n, &tile, &work, labels);
         FN(settle)(ix, rows, FN(screen)(ix, rows, sorted, &tile, &work, labels), &tile, &work, labels);
         done = 1;
@@ -414,10 +429,10 @@ static int FN(find_pivots)(const candidate_index *ix, const int32_t *points, int
     floats *x = (floats *)(((uintptr_t)room + 63) / 64 * 64);
     for (int64_t i = 0; i < n; i += LANES) {
         const int32_t *row[LANES];
-        int32_t found[LANES];
+        int32_t found[LANES], other[LANES];
         for (int l = 0; l < LANES; l++) row[l] = points + (i + l < n ? i + l : n - 1) * ix->d;
         FN(load)(x, row, ix->d);
-        FN(nearest_pivots)(ix, x, found);
+        FN(nearest_pivots)(ix, x, found, other);
         for (int l = 0; l < LANES && i + l < n; l++) home[i + l] = found[l];
     }
     free(room);
