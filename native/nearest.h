@@ -2,7 +2,8 @@
  *
  * Candidates are cut into groups around pivots, and every group is sorted by the distance to its pivot. For a
  * row at a distance D from a pivot, whose best candidate so far lies at most u away, only the members at
- * distances from D - u to D + u can be as near, by the triangle inequality. They are cut into shells, runs of
+ * distances from D - u to D + u can be as near, by the triangle inequality. Strays, which lie much farther from
+ * their pivot than most, are a group of their own, so that the others stay small. Groups are cut into shells, runs of
  * similar distances, whose coordinates, seen from the pivot, are rounded to 16 bits. Scores of 16-bit
  * integers are quick and exact; what the rounding did has a proven bound (search.h). Rows whose two best
  * scores are closer than that are settled by exact 64-bit integers. So an answer never depends on rounding, on
