@@ -51,14 +51,10 @@ SHORT = Plan(
 FULL = Plan(
     {
         "DPKMeans": (100_000, 300_000, 1_000_000, 3_000_000, 10_000_000),
-        "PEMeans": (100_000, 1_000_000, 10_000_000),
+        "PEMeans": (100_000, 300_000, 1_000_000, 3_000_000),
     },
-    {
-        100_000: (4096, 16_384, 20_000),
-        200_000: (4096, 16_384, 40_000),
-        400_000: (4096, 16_384, 80_000),
-    },
-    4,
+    {100_000: (4096, 16_384, 20_000), 200_000: (4096, 16_384, 40_000)},
+    3,
 )
 
 
@@ -136,7 +132,7 @@ def losses(plan: Plan) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--full", action="store_true", help="more sizes, and the losses at large n")
+    parser.add_argument("--full", action="store_true", help="more sizes, and losses at larger n")
     parser.add_argument("--only", choices=("growth", "losses"))
     asked = parser.parse_args()
     warnings.simplefilter("ignore")

@@ -13,7 +13,7 @@
 #define PIVOT_STEPS 1
 #define MEMBERS_PER_PIVOT 48
 #define ENOUGH_TO_GROUP 256 /* fewer candidates are one group */
-#define FEWEST 8     /* pivots, where there are enough candidates */
+#define FEWEST 16    /* pivots, where there are enough candidates */
 #define WORTHWHILE 0.6f  /* twice the pivots must shorten the mean distance to this part of it */
 
 /* Fractions that fall evenly into [0, 1): multiples of the golden ratio. */
