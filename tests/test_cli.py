@@ -249,6 +249,13 @@ def test_inspect_shows_centers_and_receipt_in_80_columns() -> None:
     assert "Neighbors: " in text
 
 
+def test_a_narrow_terminal_shows_all_numbers_of_the_receipt() -> None:
+    run_well("fit", "patients.csv", "-k", "2", *BOUNDS, "-o", "model.json")
+    receipt = pemeans.load("model.json").receipt_
+    shown = CliRunner().invoke(app, ["inspect", "model.json"], env={"COLUMNS": "60"}).stdout.split()
+    assert {number for line in receipt.table()[1:] for number in line[2:]} <= set(shown)
+
+
 def test_inspect_prints_names_as_they_are() -> None:
     pyarrow.csv.write_csv(
         pa.table({"[red]age[/red]": [1.0, 2.0, 3.0], "a\x1b[31m": [1.0, 2.0, 3.0]}), "m.csv"

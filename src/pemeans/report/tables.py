@@ -63,8 +63,11 @@ def show_receipt(receipt: Receipt, console: Console) -> None:
     """What was released, what it cost, and what the guarantee rests on."""
     head, *lines = receipt.table()
     table = _table(f"Privacy receipt: epsilon {receipt.epsilon:g} at delta {receipt.delta:.3g}")
-    for i, name in enumerate(head):
-        table.add_column(name, justify="left" if i < 2 else "right", no_wrap=i < len(head) - 1)
+    for name in head[:2]:
+        table.add_column(name, overflow="fold")
+    for name, *cells in list(zip(head, *lines, strict=True))[2:]:
+        # A narrow terminal folds the words, and cuts no number off.
+        table.add_column(name, justify="right", no_wrap=True, min_width=max(map(len, (name, *cells))))
     for line in lines:
         table.add_row(*map(printable, line))
     console.print(table)
