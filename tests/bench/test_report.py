@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_up import constant, grid, record
+from made_up import constant, grid, record, results
 from matplotlib.image import imread
 
 from pemeans.bench.figures import PLATES, Plate
@@ -17,6 +17,7 @@ from pemeans.bench.report import write_report
 from pemeans.bench.runs import perform
 from pemeans.bench.store import Record, write_parquet
 from pemeans.bench.suites import ITERATION_GRID, LABELED, REAL, SUITES, VARIATION_GRID
+from pemeans.bench.tuning import grids
 from pemeans.errors import DataError
 
 BLUE, ORANGE = (0, 114, 178), (213, 94, 0)
@@ -136,3 +137,14 @@ def test_no_results_no_report(tmp_path: Path) -> None:
     write_parquet([], tmp_path / "r.parquet")
     with pytest.raises(DataError, match="run a suite first"):
         write_report([tmp_path / "r.parquet"], tmp_path / "out")
+
+
+def test_the_best_of_half_a_grid_is_not_drawn() -> None:
+    def settings(count: int) -> dict[float, dict[str, object]]:
+        return {0.1 + 0.001 * i: dict(p) for i, p in enumerate(VARIATION_GRID[:count])}
+
+    suite = SUITES["tune-variation"]
+    assert grids(results(grid("iris", settings(24))), suite) == []
+    (whole,) = grids(results(grid("iris", settings(25))), suite)
+    assert whole.best == pytest.approx(0.1 * 1.01)
+    assert len(whole.losses) == 25

@@ -24,8 +24,8 @@ from pemeans.kernels.grid import FloatArray
 
 Draw = Callable[[Results], Figure | None]
 SCALING_EPSILON = 1.0
-FULL = 1.03
-"""Just above an accuracy of 1, the most that there is."""
+NOTHING, FULL = -0.03, 1.03
+"""Just beyond the least and the most accuracy that there is: bands may reach farther."""
 CROWDED_OUT = ("BalcanKMeans",)
 """Left out of the plots of the scale family, as in the paper: an order of magnitude worse than the others."""
 
@@ -198,7 +198,8 @@ def _against_epsilon(
             plain(axes.yaxis)
             frame(axes)
         else:
-            axes.set_ylim(top=min(axes.get_ylim()[1], FULL))
+            low, high = axes.get_ylim()
+            axes.set_ylim(max(low, NOTHING), min(high, FULL))
     for axes in flat[len(there) :]:
         axes.set_visible(False)
     for line in grid:

@@ -43,6 +43,10 @@ class Part:
     parameters: tuple[Parameters, ...] = ({},)
     sensible: Callable[[Size, Parameters], bool] = lambda size, parameters: True
 
+    def settings(self, size: Size) -> list[str]:
+        """The parameters that fit a data set of this size, as text."""
+        return [canonical(parameters) for parameters in self.parameters if self.sensible(size, parameters)]
+
 
 @dataclass(frozen=True)
 class Suite:

@@ -15,7 +15,16 @@ from pemeans.bench.analysis import DEFAULTS, Results
 from pemeans.bench.registry import REGISTRY
 from pemeans.bench.smoothing import lowess
 from pemeans.bench.style import LOOKS, canvas, plain
-from pemeans.bench.suites import DEFAULT_INDEX, DEFAULT_SCALE, ITERATIONS, LEVY_INDICES, SCALES, VARIATIONS
+from pemeans.bench.suites import (
+    DEFAULT_INDEX,
+    DEFAULT_SCALE,
+    ITERATIONS,
+    LEVY_INDICES,
+    SCALES,
+    SUITES,
+    VARIATIONS,
+    Suite,
+)
 from pemeans.kernels.grid import FloatArray
 
 METHOD, EPSILON = "PEMeans", 1.0
@@ -24,8 +33,6 @@ BEST = 3
 ORANGE = "#D55E00"
 DARK = 0.45
 """Colors of the heat map from here on need white letters."""
-LEAST_SETTINGS = 4
-"""Fewer settings than this are no grid."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +51,13 @@ class Grid:
         return min(self.losses.values())
 
 
-def grids(results: Results, names: frozenset[str]) -> list[Grid]:
-    """The grids over these parameters, of data sets that have one and the default's loss with it."""
+def grids(results: Results, suite: Suite) -> list[Grid]:
+    """The suite's grids, of data sets on which all of it has run: the best of half a grid means nothing."""
     found = []
     for dataset in (name for name in results.datasets if name in REGISTRY):
-        settings = [
-            text
-            for text in results.settings(dataset, METHOD, EPSILON)
-            if text == DEFAULTS or json.loads(text).keys() == names
-        ]
-        if DEFAULTS in settings and len(settings) >= LEAST_SETTINGS:
+        entry = REGISTRY[dataset]
+        settings = suite.part.settings((entry.n, entry.d, entry.k))
+        if set(settings) <= set(results.settings(dataset, METHOD, EPSILON)):
             found.append(_grid(results, dataset, settings))
     return [grid for grid in found if grid.losses]
 
@@ -70,7 +74,7 @@ def _grid(results: Results, dataset: str, settings: list[str]) -> Grid:
 
 def iterations_figure(results: Results) -> Figure | None:
     """The best T and L against d and n, and the default against the best."""
-    found = grids(results, frozenset({"n_iterations", "n_variations"}))
+    found = grids(results, SUITES["tune-iterations"])
     if not found:
         return None
     figure, axes = canvas(2, 3, 11.0, 6.6, width_ratios=(1, 1, 1.25))
@@ -152,7 +156,7 @@ def _default_against_best(axes: Axes, found: list[Grid], name: str) -> None:
 
 def variation_figure(results: Results) -> Figure | None:
     """The heat map over gamma and beta, and the default against the best."""
-    found = grids(results, frozenset({"variation_scale", "levy_index"}))
+    found = grids(results, SUITES["tune-variation"])
     if not found:
         return None
     figure, ((left, right),) = canvas(1, 2, 10.0, 4.6)
