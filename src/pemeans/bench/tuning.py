@@ -31,6 +31,8 @@ METHOD, EPSILON = "PEMeans", 1.0
 BEST = 3
 """So many of the best settings of each data set are drawn."""
 ORANGE = "#D55E00"
+HEADROOM = 4.0
+"""Room for the legend above the largest value."""
 DARK = 0.45
 """Colors of the heat map from here on need white letters."""
 
@@ -87,7 +89,7 @@ def iterations_figure(results: Results) -> Figure | None:
         axes[line][0].set_xscale("log", base=2)
         for panel in axes[line][:2]:
             panel.set_yticks(tried, map(str, tried))
-            panel.set_ylim(tried[0] / 1.5, tried[-1] * 1.5)
+            panel.set_ylim(tried[0] / 1.5, tried[-1] * HEADROOM)
             panel.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
             panel.xaxis.set_minor_formatter("")
     xs = np.geomspace(d.min(), d.max(), 50)
