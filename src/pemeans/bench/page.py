@@ -12,7 +12,7 @@ from pemeans.bench.analysis import Results
 from pemeans.bench.figures import Drawn, Plate
 from pemeans.bench.findings import Finding, findings
 from pemeans.bench.methods import ALL_METHODS, METHODS
-from pemeans.bench.registry import find
+from pemeans.bench.registry import REGISTRY, find
 from pemeans.bench.rendering import as_html
 from pemeans.bench.tables import Table1
 
@@ -225,7 +225,8 @@ def _failures(results: Results) -> str:
 def _data(results: Results) -> str:
     """Where the data come from; a line for all data sets of which the same is to be said."""
     alike: dict[tuple[str, ...], list[str]] = {}
-    for name in results.datasets:
+    registered = [name for name in REGISTRY if name in results.datasets]
+    for name in dict.fromkeys([*registered, *results.datasets]):
         alike.setdefault(_about(name), []).append(name)
     lines = [[", ".join(names), *about] for about, names in alike.items()]
     head = ["Data sets", "Source and remarks", "Paper's numbers?", "License"]
