@@ -30,7 +30,7 @@ class Bounds:
         --------
         >>> bounds = Bounds({"age": (0, 120), "bmi": (10, 60)})
         >>> print(bounds.domain(["bmi"]))
-        box of 1 features: [10, 60]
+        box of 1 feature: [10, 60]
         """
         for name in columns:
             if name not in self.limits:

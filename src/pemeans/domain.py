@@ -198,7 +198,8 @@ class Domain:
         ]
         listed = ", ".join(bounds[:6]) + (", ..." if len(bounds) > 6 else "")
         scaled = ", each measured in its half-width" if self.scale else ""
-        return f"box of {self.n_features} features: {listed}{scaled}{origin}"
+        features = "1 feature" if self.n_features == 1 else f"{self.n_features} features"
+        return f"box of {features}: {listed}{scaled}{origin}"
 
     def __str__(self) -> str:
         return self.describe()
