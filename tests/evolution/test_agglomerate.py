@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -106,3 +108,13 @@ def test_few_places_are_filled_up_with_random_ones(distinct: int) -> None:
 def test_fill_up_takes_no_more_than_k_places() -> None:
     points = to_grid(np.linspace(-0.5, 0.5, 9).reshape(-1, 1))
     assert len(fill_up(points, 4, np.random.default_rng(0))) == 4
+
+
+def test_ward_needs_memory_for_pairs_of_centers_not_for_their_coordinates() -> None:
+    m = 500
+    centers = np.random.default_rng(0).standard_normal((m, 12))
+    tracemalloc.start()
+    ward(centers, np.ones(m), m - 5)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 6 * m * m * centers.itemsize

@@ -80,7 +80,12 @@ class HeldBlocks:
 
     def total(self, statistic: Question) -> IntArray | int:
         """The sum of the statistic over all blocks; 0 where there are none."""
-        return sum(each(statistic, [*self._blocks, *map(Block, self._others)], self._threads))
+
+        def afresh(grid: GridArray) -> IntArray:
+            return statistic(Block(grid))  # what this block remembers goes with it
+
+        kept = sum(each(statistic, self._blocks, self._threads))
+        return kept + sum(each(afresh, self._others, self._threads))
 
 
 def each(work: Callable[[Piece], Result], pieces: Sequence[Piece], threads: int) -> Iterator[Result]:
