@@ -6,6 +6,7 @@ import numpy as np
 
 from pemeans.evolution.explore import Coreset
 from pemeans.evolution.populate import uniform_in_ball
+from pemeans.kernels.distances import squared_distances
 from pemeans.kernels.grid import FloatArray, GridArray, to_grid
 from pemeans.kernels.kmeans import lloyd, weighted_kmeans, weighted_loss
 from pemeans.kernels.nearest import nearest
@@ -52,8 +53,8 @@ def ward(centers: FloatArray, mass: FloatArray, k: int) -> FloatArray:
     [0.25, 9.0]
     """
     centers, mass = centers.copy(), mass.copy()
-    gaps = ((centers[:, np.newaxis] - centers) ** 2).sum(axis=2)
-    cost = gaps * (mass[:, np.newaxis] * mass / (mass[:, np.newaxis] + mass))
+    cost = squared_distances(centers, centers)
+    cost *= mass[:, np.newaxis] * mass / (mass[:, np.newaxis] + mass)
     np.fill_diagonal(cost, np.inf)
     partner = cost.argmin(axis=1)  # every center's cheapest partner is kept, so that a merger costs O(m)
     lowest = cost.min(axis=1)
