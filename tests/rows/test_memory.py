@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterator
 
 import numpy as np
@@ -15,7 +16,8 @@ from pemeans.kernels.grid import GridArray, IntArray, pull_into_ball, to_grid
 from pemeans.kernels.nearest import Kernel, nearest_in_c, nearest_in_numpy
 from pemeans.privacy.statistics import NearestSums, NearestVotes, SecondMoments, Statistic
 from pemeans.rows import block as block_module
-from pemeans.rows.memory import MemoryRows
+from pemeans.rows.block import Block
+from pemeans.rows.memory import HeldBlocks, MemoryRows
 
 N, D = 203, 20
 DOMAINS = {
@@ -163,3 +165,19 @@ def test_repr_shows_no_values() -> None:
     held = MemoryRows(np.full((2, D), 0.12345), DOMAINS["ball"], 1)
     assert "12345" not in repr(held)
     assert "[" not in repr(held)
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_blocks_beyond_the_kept_ones_are_gone_as_soon_as_they_answered(threads: int) -> None:
+    """What they remember would be another table of the rows, or two."""
+    asked: list[weakref.ref[Block]] = []
+
+    def alive(block: Block) -> IntArray:
+        asked.append(weakref.ref(block))
+        return np.array([sum(ref() is not None for ref in list(asked))])
+
+    grids = [np.zeros((3, 2), dtype=np.int32)] * 50
+    held = HeldBlocks(grids, threads, kept_bytes=2 * grids[0].nbytes)
+    total = held.total(alive)
+    # Two are kept, and every thread has one, or has just let go of one.
+    assert np.max(total) <= 50 * (2 + 2 * threads)
