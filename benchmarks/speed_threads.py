@@ -18,7 +18,7 @@ from pemeans.estimators import PrivateKMeans
 from speed_growth import Floats, blobs, domain_of
 
 GOAL = 1.7
-ROUNDS = 2
+ROUNDS = 8
 """Votes of PEMeans: all rounds cost the same."""
 SHAPES = (
     ("PEMeans", 200_000, 16, 64),
