@@ -5,17 +5,15 @@ Areas under the mean loss over epsilon, from the same rows and budgets.
 Every data set is centered by its mean and divided by its largest norm; the box is the largest coordinate;
 delta is ``n**-1.1``. Losses are means over seeds, areas by the trapezoid rule, errors are standard errors.
 
-Run it as ``python benchmarks/baselines_against_peers.py DATA``, where DATA holds a file ``<name>.npz`` with
-an array ``X`` for every data set; sklearn_<k>_<d> is generated. Options: ``--table`` names a CSV file of the
-paper's figures, ``--diffprivlib`` a Python in which diffprivlib 0.6.6 runs (with scikit-learn 1.5, say),
-``--seeds``, ``--datasets``, ``--methods``. Google's library and FastLloyd are not on the package index:
+Run it as ``python benchmarks/baselines_against_peers.py``, with PEMEANS_DATA set for data that are not
+generated. Options: ``--diffprivlib`` names a Python in which diffprivlib 0.6.6 runs (with scikit-learn 1.5,
+say); ``--seeds``, ``--datasets``, ``--methods``. Google's library and FastLloyd are not on the package index:
 `plain_baselines.py` has both and DP-Lloyd from their description, and FastLloyd with its published defects.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import os
 import subprocess
@@ -28,9 +26,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from sklearn.cluster import KMeans
-from sklearn.datasets import make_blobs
 
 from pemeans.baselines import balcan, dplloyd, fastlloyd, lsh
+from pemeans.bench.datasets import prepared
+from pemeans.bench.rendering import NONE
+from pemeans.bench.tables import paper_table
 from pemeans.domain import Domain
 from pemeans.evolution.select import Selection
 from pemeans.kernels.distances import squared_distances
@@ -45,7 +45,7 @@ from plain_baselines import PLAIN, Plain
 EPSILONS = (0.25, 0.5, 1.0, 2.0, 4.0)
 AREA = np.array([0.125, 0.375, 0.75, 1.5, 1.0])
 """The trapezoid rule over `EPSILONS`."""
-DATASETS = {"iris": 3, "letter": 26, "g2_16": 2, "sklearn_16_16": 16, "scale_16_4": 16, "birch2": 100}
+DATASETS = "iris,letter,g2_16,sklearn_16_16,scale_16_4,birch2"
 
 Floats = npt.NDArray[np.float64]
 Method = Callable[[Curator, int, float, np.random.Generator], Selection]
@@ -94,18 +94,6 @@ METHODS: dict[str, tuple[str, bool, Method]] = {
     ),
 }
 """The column of the paper's table, whether the budget is pure, and the method."""
-
-
-def load(folder: Path, name: str) -> Floats:
-    """Normalized rows."""
-    if name.startswith("sklearn_"):
-        _, k, d = name.split("_")
-        raw, _ = make_blobs(n_samples=20000, n_features=int(d), centers=int(k), random_state=1)
-        raw = raw.round(4)
-    else:
-        raw = np.load(folder / f"{name}.npz")["X"].astype(np.float64)
-    rows = raw - raw.mean(axis=0)
-    return np.asarray(rows / np.linalg.norm(rows, axis=1).max())
 
 
 def fit(rows: Floats, k: int, method: Method, pure: bool, epsilon: float, seed: int) -> Floats:
@@ -175,19 +163,16 @@ def report(dataset: str, label: str, losses: Floats, paper: str, seconds: float)
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Baselines against the paper's table and diffprivlib.")
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--table", type=Path)
     parser.add_argument("--diffprivlib", metavar="PYTHON")
     parser.add_argument("--seeds", type=int, default=20)
-    parser.add_argument("--datasets", default=",".join(DATASETS))
+    parser.add_argument("--datasets", default=DATASETS)
     parser.add_argument("--methods", nargs="*", default=[*METHODS, *PLAIN])
     chosen = parser.parse_args()
-    lines = list(csv.DictReader(chosen.table.open())) if chosen.table else []
-    paper = {line["dataset"]: line for line in lines}
     print("| data | method | area | error | paper | mean loss at epsilon 0.25, 0.5, 1, 2, 4 | seconds |")
     print("| --- | --- | ---: | ---: | ---: | --- | ---: |")
     for dataset in chosen.datasets.split(","):
-        rows, k = load(chosen.data, dataset), DATASETS.get(dataset) or int(paper[dataset]["k"])
+        points, paper = prepared(dataset), paper_table().get(dataset, {})
+        rows, k = points.X, points.k
         jobs: dict[str, tuple[str, Callable[[], Floats]]] = {
             "not private": ("nonprivate", partial(reference, rows, k, chosen.seeds))
         }
@@ -205,7 +190,7 @@ def main() -> None:
             started = time.perf_counter()
             losses = job()
             seconds = (time.perf_counter() - started) / losses.size
-            report(dataset, label, losses, paper.get(dataset, {}).get(column, "-"), seconds)
+            report(dataset, label, losses, f"{paper[column]:.4f}" if column in paper else NONE, seconds)
 
 
 if __name__ == "__main__":
