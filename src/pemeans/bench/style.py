@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import nan
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,8 @@ from pemeans.bench.methods import METHODS, REFERENCE
 RESOLUTION = 150
 MARGIN = 1.3
 """Room above the highest mean and below the lowest, as a factor."""
+LEAST_FOR_BAND = 3
+"""With two repeats an interval is some thirteen standard errors wide: it would hide the others' curves."""
 LEGEND_INCHES = 1.7
 """Width of a column of the legend."""
 
@@ -104,7 +107,7 @@ def save(figure: Figure, folder: Path, name: str) -> tuple[Path, Path]:
 
 
 def curve(axes: Axes, method: str, x: list[float], found: list[Estimate]) -> None:
-    """A method's means, with the confidence interval as a band."""
+    """A method's means, with the confidence interval as a band where there are repeats enough."""
     look = LOOKS[method]
     means = [point.mean for point in found]
     axes.plot(
@@ -116,7 +119,8 @@ def curve(axes: Axes, method: str, x: list[float], found: list[Estimate]) -> Non
         linestyle=look.line,
         label=METHODS[method].label,
     )
-    low, high = [p.mean - p.half for p in found], [p.mean + p.half for p in found]
+    halves = [p.half if p.repeats >= LEAST_FOR_BAND else nan for p in found]
+    low, high = ([p.mean + sign * half for p, half in zip(found, halves, strict=True)] for sign in (-1, 1))
     axes.fill_between(x, low, high, color=look.color, alpha=0.18, linewidth=0)
 
 
