@@ -102,7 +102,7 @@ def test_commands_of_the_readme_work(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_make_targets_exist() -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    targets = set(re.findall(r"^(\w+):", makefile, re.MULTILINE))
+    targets = set(re.findall(r"^([\w-]+):", makefile, re.MULTILINE))
     assert {"make demo", "make test"} <= set(commands("make"))
     assert {line.split()[1] for line in commands("make")} <= targets
 
