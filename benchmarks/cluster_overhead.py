@@ -32,29 +32,29 @@ import numpy as np
 
 from measuring import NOW, PEAK, forget_peak, goal_line, machine, memory, table
 
-CLUSTERS, PARTS = 16, 8
+CLUSTERS = 16
 CANDIDATES = (1, 256, 1024, 4096, 16384)
 GOALS = {"dask": 1.3, "spark": 2.0}
 ENGINES = ("memory", *GOALS)
 DOMAIN = 15.0
 
 
-def make(folder: Path, n_rows: int, columns: int) -> None:
+def make(folder: Path, n_rows: int, columns: int, parts: int) -> None:
     """Clumps of rows in as many files as there are partitions."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     centers = np.random.default_rng(0).uniform(-10, 10, (CLUSTERS, columns))
-    for part in range(PARTS):
+    for part in range(parts):
         rng = np.random.default_rng(part + 1)
-        size = n_rows // PARTS
+        size = n_rows // parts
         rows = centers[rng.integers(CLUSTERS, size=size)] + rng.standard_normal((size, columns))
         names = [f"x{j}" for j in range(columns)]
         pq.write_table(pa.table(list(rows.T), names=names), folder / f"{part}.parquet")
 
 
 @contextmanager
-def loaded(engine: str, folder: Path) -> Iterator[Any]:
+def loaded(engine: str, folder: Path, parts: int) -> Iterator[Any]:
     """The rows in the engine's own memory, on two workers."""
     if engine == "memory":
         import pyarrow.parquet as pq
@@ -89,7 +89,7 @@ def loaded(engine: str, folder: Path) -> Iterator[Any]:
         for name, value in options.items():
             builder = builder.config(name, value)
         session = builder.getOrCreate()
-        frame = session.read.parquet(str(folder)).persist()
+        frame = session.read.parquet(str(folder)).repartition(parts).persist()
         frame.count()
         yield frame
         session.stop()
@@ -150,8 +150,8 @@ def work(engine: str, folder: Path, asked: argparse.Namespace) -> None:
     import pemeans
 
     warnings.simplefilter("ignore")
-    found: dict[str, Any] = {"engine": engine}
-    with loaded(engine, folder) as data:
+    found: dict[str, Any] = {"rows": asked.rows, "columns": asked.columns, "partitions": asked.partitions}
+    with loaded(engine, folder, asked.partitions) as data:
         found["votes"] = votes(data, asked.columns, asked.repeats, asked.candidates)
         for method in asked.methods:
             options: dict[str, Any] = {"n_iterations": 4} if method == "PEMeans" else {}
@@ -172,6 +172,7 @@ def work(engine: str, folder: Path, asked: argparse.Namespace) -> None:
 def run_engine(engine: str, folder: Path, asked: argparse.Namespace) -> dict[str, Any]:
     command = [sys.executable, __file__, "--work", engine, str(folder), "--columns", str(asked.columns)]
     command += ["--repeats", str(asked.repeats), "--methods", *asked.methods]
+    command += ["--rows", str(asked.rows), "--partitions", str(asked.partitions)]
     command += ["--candidates", *map(str, asked.candidates)]
     done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=True)
     found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
@@ -221,6 +222,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--columns", type=int, default=16)
+    parser.add_argument("--partitions", type=int, default=8)
     parser.add_argument("--repeats", type=int, default=3, help="Releases of each size.")
     parser.add_argument("--rounds", type=int, default=1, help="Fits of each engine.")
     parser.add_argument("--methods", nargs="*", default=["DPKMeans", "PEMeans"])
@@ -234,14 +236,16 @@ def main() -> None:
     with tempfile.TemporaryDirectory(dir=asked.folder) as name:
         folder = Path(name) / "rows"
         folder.mkdir()
-        make(folder, asked.rows, asked.columns)
+        make(folder, asked.rows, asked.columns, asked.partitions)
         runs: dict[str, list[dict[str, Any]]] = {engine: [] for engine in ENGINES}
         for _ in range(asked.rounds):
             for engine in ENGINES:
                 runs[engine].append(run_engine(engine, folder, asked))
     load = "/".join(f"{x:.1f}" for x in os.getloadavg())
     print(f"{machine()} Load averages at the end: {load}.\n")
-    print(f"{asked.rows:,} rows of {asked.columns} columns in {PARTS} partitions; k = {CLUSTERS}.\n")
+    print(
+        f"{asked.rows:,} rows of {asked.columns} columns in {asked.partitions} partitions; k = {CLUSTERS}.\n"
+    )
     show_releases(runs, asked.candidates)
     show_fits(runs, asked.methods)
 
