@@ -1,12 +1,12 @@
 """Three holders in Flower's simulation find centers together, and give what their pooled rows would give.
 
-Flower carries the messages and calls the holders. Each release takes one round: the question goes out, and each
-holder sends its total plus a mask. Every pair of holders has agreed on a key (X25519) that the driver does not
-know; from it both draw the same numbers (ChaCha20), which one adds and the other subtracts, so the masks cancel
-in the sum modulo 2**64. All holders must answer: who drops out stops the fit.
+Flower carries the messages and calls the holders. Each release takes one round: the question goes out, and
+each holder sends its total plus a mask. Every pair of holders has agreed on a key (X25519) that the driver
+does not know; from it both draw the same numbers (ChaCha20), which one adds and the other subtracts, so the
+masks cancel in the sum modulo 2**64. All holders must answer: who drops out stops the fit.
 
-``pip install pemeans 'flwr[simulation]'``, then ``python examples/federated_flower.py``. For study: made-up rows,
-a seed, and keys that nobody vouches for. In earnest each holder must know that a key is from whom it seems.
+``pip install pemeans 'flwr[simulation]'``, then ``python examples/federated_flower.py``. For study: made-up
+rows, a seed, and keys that nobody vouches for. In earnest each holder must know whose key it is.
 """
 
 from __future__ import annotations
