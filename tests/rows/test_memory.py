@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator
+from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 import pytest
 from threadpoolctl import threadpool_limits
 
+from pemeans import HDPEMeans
 from pemeans.domain import Domain
 from pemeans.evolution.project import random_projection
-from pemeans.kernels.grid import GridArray, IntArray, pull_into_ball, to_grid
+from pemeans.kernels.grid import GridArray, IntArray, Projection, pull_into_ball, to_grid
 from pemeans.kernels.nearest import Kernel, nearest_in_c, nearest_in_numpy
 from pemeans.privacy.statistics import NearestSums, NearestVotes, SecondMoments, Statistic
 from pemeans.rows import block as block_module
@@ -150,6 +152,24 @@ def test_dropping_or_adding_a_row_leaves_the_others_votes(
             assert (with_two - whole == own).all()
         assert np.abs(alone[0]).sum() == np.abs(alone[2]).sum() == 1
         assert (alone[1].sum(axis=0) == domain.to_grid(rows[i : i + 1])[0]).all()
+
+
+@pytest.mark.parametrize("mapped", [False, True])
+def test_rows_are_projected_once(mapped: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    projected: list[int] = []
+    plain = Projection.__call__
+
+    def counting(self: Projection, grid: GridArray) -> GridArray:
+        projected.append(len(grid))
+        return plain(self, grid)
+
+    monkeypatch.setattr(Projection, "__call__", counting)
+    rows = raw_rows()
+    if mapped:
+        np.save(tmp_path / "rows.npy", rows)
+        rows = np.load(tmp_path / "rows.npy", mmap_mode="r")
+    HDPEMeans(3, domain=Domain.box(-1.5, 2.0), n_iterations=6).fit(rows)
+    assert sum(projected) == len(rows)
 
 
 def test_later_changes_of_the_users_array_do_not_reach_the_rows() -> None:

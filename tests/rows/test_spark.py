@@ -10,18 +10,20 @@ import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import psutil
 import pyarrow as pa
 import pyspark
 import pytest
-from one_answer import METHODS, NAMES, SECRET, as_array, as_frame, fitted, wanted
+from one_answer import METHODS, NAMES, SECRET, N, as_array, as_frame, fitted, wanted
 from pyspark.sql import SparkSession, functions
 
-from pemeans import Domain, DPKMeans, PEMeans
+from pemeans import Domain, DPKMeans, HDPEMeans, PEMeans
 from pemeans.errors import DataError, DomainError
 from pemeans.progress import Progress
+from pemeans.rows import spark as rows_in_spark
 from pemeans.rows.table import read_table
 
 pytestmark = [
@@ -101,6 +103,24 @@ def test_an_executor_killed_during_the_fit_changes_nothing(spark: SparkSession, 
 
     assert fitted(method, frame(spark, 4), progress=kill) == wanted(method, named=True)
     assert killed
+
+
+def test_rows_are_projected_once(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Counted where it happens, in other processes: what they see goes to a file each."""
+    plain: Any = rows_in_spark._look
+
+    def counting(*facts: Any) -> Iterator[pa.RecordBatch]:
+        *others, width, batches = facts
+        for batch in batches:
+            seen = sum(len(cell.as_buffer()) // (4 * width) for cell in batch.column("grid"))
+            (tmp_path / uuid4().hex).write_text(str(seen))
+            yield from plain(*others, width, iter([batch]))
+
+    monkeypatch.setattr(rows_in_spark, "_look", counting)
+    HDPEMeans(3, domain=Domain.box(-8, 8), n_iterations=6).fit(frame(spark, 3))
+    assert sum(int(path.read_text()) for path in tmp_path.iterdir()) == N
 
 
 def test_nothing_stays_persisted(spark: SparkSession) -> None:
