@@ -14,7 +14,7 @@ from pemeans.evolution.refine import refine
 from pemeans.evolution.select import Selection
 from pemeans.evolution.sizes import sizes_from_votes
 from pemeans.evolution.strays import with_strays
-from pemeans.evolution.subspace import find_subspace
+from pemeans.evolution.subspace import Subspace, find_subspace
 from pemeans.kernels.grid import FloatArray, GridArray, to_float, to_grid
 from pemeans.privacy.curator import Curator
 
@@ -31,7 +31,7 @@ def dp_kmeans(curator: Curator, k: int, rng: np.random.Generator, report: Report
     space = find_subspace(curator, todo.dimensions, todo.moment_share)
     share = todo.vote_share / todo.rounds
     core = explore(curator, space, k, todo.rounds, share, rng, lambda number: report(number, of, None))
-    found = settle_with_strays(curator, core, k, space.view_basis, todo.stray_share, rng)
+    found = settle_with_strays(curator, core, k, space, todo.stray_share, rng)
     sizes = sizes_from_votes(core.last, found, curator.n_rows)
     centers = to_float(found) @ space.view_basis.T
     for number, state in enumerate(refine(curator, centers, space.basis, sizes, todo), todo.rounds + 1):
@@ -41,11 +41,16 @@ def dp_kmeans(curator: Curator, k: int, rng: np.random.Generator, report: Report
 
 
 def settle_with_strays(
-    curator: Curator, core: Coreset, k: int, basis: FloatArray, share: float, rng: np.random.Generator
+    curator: Curator, core: Coreset, k: int, space: Subspace, share: float, rng: np.random.Generator
 ) -> GridArray:
     """The best centers for the coreset, and for outliers where there is evidence of any."""
     found = settle(core, k, rng)
     if share == 0:
         return found
-    completed = with_strays(curator, core, found, basis, share, rng)
+    completed = with_strays(curator, core, found, space.view_basis, widths(space), share, rng)
     return found if completed is None else settle(completed, k, rng)
+
+
+def widths(space):
+    w = np.sqrt(space.view_basis**2 @ space.variances)
+    return w / np.linalg.norm(w)

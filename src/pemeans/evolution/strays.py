@@ -27,7 +27,7 @@ RINGS = 2
 """In how many rings around the centers they are counted, out to the ball's diameter."""
 SURE = 2.5
 """Standard deviations of noise that their number must exceed."""
-REACH = 0.8
+REACH = 1.0
 """Strays are taken to lie within 80 % of the ball: hardly any lie at its very edge."""
 STAND_INS = 16
 """Points that stand in for the strays, for every cluster wanted."""
@@ -38,6 +38,7 @@ def with_strays(
     core: Coreset,
     found: GridArray,
     basis: FloatArray,
+    widths: FloatArray,
     share: float,
     rng: np.random.Generator,
 ) -> Coreset | None:
@@ -68,15 +69,15 @@ def with_strays(
     if beyond.sum() <= SURE * answer.sigma * sqrt(RINGS):
         return None
     times = len(core.populations)  # the coreset counts every row once a population
-    places, weights = stand_ins(found, edges, np.maximum(beyond, 0.0), rng)
+    places, weights = stand_ins(found, edges, np.maximum(beyond, 0.0), basis, widths, rng)
     return Coreset((*core.populations, Votes(places, times * weights, answer.sigma)))
 
 
 def stand_ins(
-    centers: GridArray, edges: IntArray, counts: FloatArray, rng: np.random.Generator
+    centers: GridArray, edges: IntArray, counts: FloatArray, basis: FloatArray, widths: FloatArray, rng: np.random.Generator
 ) -> tuple[GridArray, FloatArray]:
     """Points all over the ball but for the clusters, weighted to lie as far from the centers as strays do."""
-    points = to_grid(REACH * uniform_in_ball(STAND_INS * len(centers), centers.shape[1], rng))
+    points = to_grid(REACH * rng.uniform(-1, 1, (STAND_INS * len(centers), len(widths))) * widths @ basis)
     gaps = squared_norms(points - centers[nearest(points, centers)])
     ring = np.searchsorted(edges**2, gaps) - 1
     held = np.bincount(np.clip(ring, 0, len(counts) - 1), weights=ring >= 0, minlength=len(counts))
