@@ -13,8 +13,6 @@ from pemeans.privacy.statistics import DIAGONAL, MOMENT_BITS, OFF_DIAGONAL, Seco
 
 LEAST_VARIANCE = 1e-5
 """No direction is taken to vary less, in squared radii a row."""
-NOISE_FLOOR = 0.1
-"""Eigenvalues below this part of the noise's spectral norm say nothing."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +54,27 @@ def find_subspace(curator: Curator, dimensions: int, share: float) -> Subspace:
     moments = np.triu(moments) + np.triu(moments, 1).T
     eigenvalues, vectors = np.linalg.eigh(moments)
     noise = answer.sigma / (DIAGONAL * unit)
-    floor = min(NOISE_FLOOR * sqrt(2 * d) * noise, n)
-    falling = np.clip(eigenvalues[::-1][:dimensions], floor, n)
-    variances = np.clip(falling / n, LEAST_VARIANCE, 1.0)
+    falling = without_noise(eigenvalues[::-1], sqrt(2 * d) * noise)
+    variances = np.clip(falling[:dimensions] / n, LEAST_VARIANCE, 1.0)
     basis = np.ascontiguousarray(vectors[:, ::-1])
     return Subspace(basis, variances, Projection(np.ascontiguousarray(basis[:, :dimensions].T)))
+
+
+def without_noise(falling: FloatArray, edge: float) -> FloatArray:
+    """What the rows vary along the eigenvectors of a moment with symmetric Gaussian noise.
+
+    Noise alone has eigenvalues within `edge` of 0 (Wigner's semicircle), so the largest ones of a noisy moment
+    are too large, and their vectors partly noise. A strength t beyond the usual level is seen as
+    ``t + edge^2 / 4t``, and the rows vary by ``t - edge^2 / 4t`` along the vector found; what is seen within the
+    edge is the usual level, the median (Benaych-Georges and Nadakuditi 2011).
+
+    Examples
+    --------
+    >>> without_noise(np.array([9.0, 2.5, 1.0, 0.5, 0.2]), edge=2.0).round(2).tolist()
+    [8.75, 1.0, 1.0, 1.0, 1.0]
+    """
+    level = float(np.median(falling))
+    seen = falling - level
+    sure = np.abs(seen) > edge
+    strength = np.where(sure, (seen + np.sign(seen) * np.sqrt(np.maximum(seen**2 - edge**2, 0.0))) / 2, 1.0)
+    return np.asarray(level + np.where(sure, strength - edge**2 / 4 / strength, 0.0))
