@@ -10,7 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from pemeans.domain import Domain
-from pemeans.kernels.grid import FloatArray
+from pemeans.evolution.explore import Votes
+from pemeans.evolution.subspace import Subspace
+from pemeans.kernels.grid import FloatArray, GridArray, Projection
 from pemeans.privacy.bits import SeededBits
 from pemeans.privacy.curator import Answer, Curator
 from pemeans.privacy.ledger import Ledger
@@ -25,6 +27,18 @@ def curator_of(rows: FloatArray, epsilon: float = 1.0, seed: int = 0) -> Curator
     ledger = Ledger(epsilon, len(rows) ** -1.1)
     noise = NoiseSampler(SeededBits(seed), ledger.tail_bits)
     return Curator(MemoryRows(rows, domain, 1), domain, ledger, noise)
+
+
+def votes_for(points: GridArray, votes: npt.ArrayLike, sigma: float = 1.0) -> Votes:
+    """A population that got these votes, all of which were kept."""
+    numbers = np.asarray(votes, dtype=np.int64)
+    return Votes(points, numbers, numbers, sigma)
+
+
+def space_along_axes(variances: FloatArray) -> Subspace:
+    """Rows that vary so much along each of their columns."""
+    basis = np.eye(len(variances))
+    return Subspace(basis, variances, Projection(basis))
 
 
 @dataclass

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pemeans.evolution.agglomerate import fill_up, settle, ward, ward_start
-from pemeans.evolution.explore import Coreset, Votes
+from pemeans.evolution.explore import Cloud
 from pemeans.kernels.grid import GRID_UNIT, FloatArray, squared_norms, to_float, to_grid
 from pemeans.kernels.kmeans import weighted_loss
 
@@ -55,8 +55,8 @@ def test_ward_leaves_its_input_alone_and_keeps_the_mean() -> None:
     assert (mass == before[1]).all()
 
 
-def coreset(points: FloatArray, weights: FloatArray) -> Coreset:
-    return Coreset((Votes(to_grid(points), weights, 1.0),))
+def coreset(points: FloatArray, weights: FloatArray) -> Cloud:
+    return Cloud(to_grid(points), weights)
 
 
 def grid_of_clusters(per_cluster: int) -> tuple[FloatArray, FloatArray]:

@@ -12,8 +12,7 @@ from pemeans.evolution.explore import (
     FAR,
     POPULATION,
     SURVIVORS_PER_CLUSTER,
-    Coreset,
-    Votes,
+    Cloud,
     explore,
     next_population,
     start,
@@ -92,7 +91,7 @@ def test_clear_votes_leave_the_population_as_large() -> None:
 @pytest.mark.parametrize("rounds", [1, 3])
 def test_rounds_without_any_vote_yield_an_empty_coreset(rounds: int) -> None:
     core = explore(scripted(500, -3, 5.0), space_of(2), K, rounds, 0.1, np.random.default_rng(0), silent)
-    assert len(core.points) == len(core.weights) == 0
+    assert len(core.cloud.points) == len(core.cloud.weights) == 0
 
 
 def test_the_coreset_is_the_last_two_populations() -> None:
@@ -102,12 +101,13 @@ def test_the_coreset_is_the_last_two_populations() -> None:
     core = explore(curator, space, K, 5, 0.1, np.random.default_rng(0), silent)
     before, last = core.populations
     assert last is core.last
-    assert last.weights.sum() == before.weights.sum() == 2000
-    assert (core.weights > 0).all()
-    assert len(core.points) == len(last.points) + len(before.points) == len(core.weights)
+    assert last.cloud.weights.sum() == before.cloud.weights.sum() == 2000
+    assert (core.cloud.weights > 0).all()
+    there = len(last.cloud.points) + len(before.cloud.points)
+    assert len(core.cloud.points) == there == len(core.cloud.weights)
     single = explore(curator, space, K, 1, 0.1, np.random.default_rng(0), silent)
     assert len(single.populations) == 1
-    assert (single.points == single.last.points).all()
+    assert (single.cloud.points == single.last.cloud.points).all()
 
 
 @pytest.mark.parametrize("epsilon", [1.0, math.inf])
@@ -117,12 +117,12 @@ def test_the_coreset_closes_in_on_the_rows(epsilon: float) -> None:
     curator = curator_of(rows, epsilon)
     space = find_subspace(curator, 3, 0.1)
     core = explore(curator, space, K, 8, 0.1, np.random.default_rng(0), silent)
-    places = to_float(core.last.points) @ space.view_basis.T
+    places = to_float(core.last.cloud.points) @ space.view_basis.T
     gaps = np.linalg.norm(places[:, np.newaxis] - middles, axis=2).min(axis=1)
-    assert np.average(gaps, weights=core.last.weights) < (4 if epsilon == 1 else 2) * 0.02
+    assert np.average(gaps, weights=core.last.cloud.weights) < (4 if epsilon == 1 else 2) * 0.02
     held = np.bincount(
         np.linalg.norm(places[:, np.newaxis] - middles, axis=2).argmin(axis=1),
-        weights=core.last.weights,
+        weights=core.last.cloud.weights,
         minlength=K,
     )
     assert np.abs(held - 800).max() < 200
@@ -154,14 +154,14 @@ def test_a_tiny_clump_far_out_is_found() -> None:
     curator = curator_of(rows, 8.0)
     space = find_subspace(curator, 3, 0.1)
     core = explore(curator, space, 2, 8, 0.05, np.random.default_rng(0), silent)
-    places = to_float(core.last.points) @ space.view_basis.T
+    places = to_float(core.last.cloud.points) @ space.view_basis.T
     assert np.linalg.norm(places - 0.5, axis=1).min() < 0.1  # of 0.87 from the other rows
 
 
 def test_survivors_stay_and_their_variations_spread_as_told() -> None:
     rng = np.random.default_rng(1)
     points = (rng.uniform(-0.3, 0.3, (400, 2)) * GRID_UNIT).astype(np.int32)
-    core = Coreset((Votes(points, np.ones(400), 1.0),))
+    core = Cloud(points, np.ones(400))
     spread = np.array([0.01, 0.001])
     population = next_population(core, K, 3000, spread, rng)
     kept = SURVIVORS_PER_CLUSTER * K
@@ -175,6 +175,6 @@ def test_survivors_stay_and_their_variations_spread_as_told() -> None:
 @pytest.mark.parametrize(("points", "survivors"), [(1, 1), (3, 3), (8, 5), (20, 12), (100, 30)])
 def test_at_most_six_a_cluster_and_most_of_the_points_survive(points: int, survivors: int) -> None:
     places = (np.random.default_rng(0).uniform(-0.3, 0.3, (points, 2)) * GRID_UNIT).astype(np.int32)
-    core = Coreset((Votes(places, np.ones(points), 1.0),))
+    core = Cloud(places, np.ones(points))
     population = next_population(core, K, 10, np.array([0.1, 0.1]), np.random.default_rng(0))
     assert len(population) == survivors + survivors * max(10 // survivors, 2)

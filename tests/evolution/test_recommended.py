@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from scripted import Scripted, curator_of
+from scripted import Scripted, curator_of, space_along_axes, votes_for
 
-from pemeans.evolution.explore import Coreset, Votes
+from pemeans.evolution.explore import Coreset
 from pemeans.evolution.plan import plan
 from pemeans.evolution.recommended import dp_kmeans, settle_with_strays
 from pemeans.kernels.grid import GRID_UNIT, FloatArray, GridArray, squared_norms, to_float, to_grid
@@ -66,8 +66,10 @@ def test_always_k_centers_in_the_ball(n: int, d: int, k: int, epsilon: float) ->
 
 def test_without_a_share_strays_are_not_looked_for() -> None:
     rows = np.random.default_rng(0).uniform(-0.3, 0.3, (90, 2))
-    core = Coreset((Votes(to_grid(rows), np.ones(90), 1.0),))
+    core = Coreset((votes_for(to_grid(rows), np.ones(90)),))
     curator = Scripted(90, 2, lambda _: np.zeros(0))
-    found = settle_with_strays(curator, core, 4, np.eye(2), 0.0, np.random.default_rng(0))
+    found = settle_with_strays(
+        curator, core, 4, space_along_axes(np.full(2, 0.03)), 0.0, np.random.default_rng(0)
+    )
     assert found.shape == (4, 2)
     assert curator.asked == []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scripted import votes_for
 
 from pemeans.evolution.explore import Votes
 from pemeans.evolution.sizes import DRIFT, PRIOR_SPREAD, SMALLEST, Sizes, sizes_from_votes
@@ -42,7 +43,7 @@ CENTERS = to_grid(np.array([[-0.5], [0.5]]))
 
 def votes(weights: list[float], places: list[float], sigma: float) -> Votes:
     points: FloatArray = np.array(places).reshape(-1, 1)
-    return Votes(to_grid(points), np.array(weights), sigma)
+    return votes_for(to_grid(points), weights, sigma)
 
 
 def test_votes_without_noise_are_sizes() -> None:
@@ -68,7 +69,7 @@ def test_very_different_sizes_widen_the_prior() -> None:
 
 @pytest.mark.parametrize("k", [1, 2])
 def test_no_votes_at_all_mean_equal_sizes_that_are_not_believed(k: int) -> None:
-    empty = Votes(np.zeros((0, 1), dtype=np.int32), np.zeros(0), 5.0)
+    empty = votes_for(np.zeros((0, 1), dtype=np.int32), [], 5.0)
     found = sizes_from_votes(empty, CENTERS[:k], 60)
     assert found.values.tolist() == [60 / k] * k
     assert (found.variances >= (60 / k) ** 2).all()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from pemeans.evolution.explore import Coreset
+from pemeans.evolution.explore import Cloud
 from pemeans.evolution.populate import uniform_in_ball
 from pemeans.kernels.distances import squared_distances
 from pemeans.kernels.grid import FloatArray, GridArray, to_grid
@@ -17,9 +17,9 @@ SEEDS_PER_CENTER, EXTRA_SEEDS, SEED_STEPS = 3, 4, 3
 FINAL_STEPS = 20
 
 
-def settle(core: Coreset, k: int, rng: np.random.Generator) -> GridArray:
-    """The best k centers for the coreset."""
-    points, weights = core.points, core.weights
+def settle(cloud: Cloud, k: int, rng: np.random.Generator) -> GridArray:
+    """The best k centers for weighted points."""
+    points, weights = cloud.points, cloud.weights
     if len(np.unique(points, axis=0)) <= k:
         return fill_up(points, k, rng)
     starts = [ward_start(points, weights, k, rng) for _ in range(WARD_STARTS)]

@@ -9,7 +9,7 @@ import numpy as np
 
 from pemeans.evolution.select import keep_largest, signal_to_noise
 from pemeans.evolution.subspace import Subspace
-from pemeans.kernels.grid import FloatArray, GridArray, to_float, to_grid
+from pemeans.kernels.grid import FloatArray, GridArray, IntArray, to_float, to_grid
 from pemeans.kernels.kmeans import weighted_kmeans
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.statistics import NearestVotes
@@ -23,22 +23,40 @@ FAR = 8
 SURVIVORS_PER_CLUSTER, SURVIVING_PART = 6, 0.6
 """At most 6 k survivors, and at most 60 % of the candidates with votes."""
 SELECTION_STEPS = 25
-WIDEST, NARROWEST = 0.6, 0.12
+WIDEST, NARROWEST = 0.4, 0.12
 """Spread of the variations in the first and in the last round, in expected cluster radii."""
 
 
 @dataclass(frozen=True, eq=False)
-class Votes:
-    """The candidates of one population that kept votes after the clean-up."""
+class Cloud:
+    """Weighted points: a small stand-in for the rows."""
 
     points: GridArray
     weights: FloatArray
+
+    def __add__(self, other: Cloud) -> Cloud:
+        return Cloud(np.vstack([self.points, other.points]), np.concatenate([self.weights, other.weights]))
+
+
+@dataclass(frozen=True, eq=False)
+class Votes:
+    """A population and the noisy votes for it, before and after the clean-up."""
+
+    population: GridArray
+    noisy: IntArray
+    cleaned: IntArray
     sigma: float
+
+    @property
+    def cloud(self) -> Cloud:
+        """The candidates that kept votes."""
+        kept = self.cleaned > 0
+        return Cloud(self.population[kept], self.cleaned[kept].astype(np.float64))
 
 
 @dataclass(frozen=True, eq=False)
 class Coreset:
-    """The latest populations with their votes, the last one last: a small weighted stand-in for the rows."""
+    """The latest populations with their votes, the last one last; every row has voted once in each."""
 
     populations: tuple[Votes, ...]
 
@@ -47,12 +65,10 @@ class Coreset:
         return self.populations[-1]
 
     @property
-    def points(self) -> GridArray:
-        return np.vstack([votes.points for votes in self.populations])
-
-    @property
-    def weights(self) -> FloatArray:
-        return np.concatenate([votes.weights for votes in self.populations])
+    def cloud(self) -> Cloud:
+        """The candidates of all populations that kept votes."""
+        first, *others = (votes.cloud for votes in self.populations)
+        return sum(others, first)
 
 
 def explore(
@@ -75,12 +91,12 @@ def explore(
         cleaned = keep_largest(answer.values, n)
         if signal_to_noise(cleaned, answer.sigma) < 1:
             size = max(size // 2, 4 * k)
-        voted = cleaned > 0
-        last = Votes(population[voted], cleaned[voted].astype(np.float64), answer.sigma)
+        last = Votes(population, answer.values, cleaned, answer.sigma)
         core = Coreset(((core.populations if core else ()) + (last,))[-REMEMBERED:])
         watch(number + 1)
-        if number < rounds - 1 and len(core.points):
-            population = next_population(core, k, size, spreads[number], rng)
+        cloud = core.cloud
+        if number < rounds - 1 and len(cloud.points):
+            population = next_population(cloud, k, size, spreads[number], rng)
     assert core is not None
     return core
 
@@ -98,12 +114,12 @@ def start(size: int, variances: FloatArray, rng: np.random.Generator) -> GridArr
 
 
 def next_population(
-    core: Coreset, k: int, size: int, spread: FloatArray, rng: np.random.Generator
+    cloud: Cloud, k: int, size: int, spread: FloatArray, rng: np.random.Generator
 ) -> GridArray:
     """Survivors of the coreset, several for every cluster wanted, and Gaussian variations of each."""
-    points, weights = core.points, core.weights
-    wanted = min(SURVIVORS_PER_CLUSTER * k, max(k, int(SURVIVING_PART * len(points))), len(points))
-    survivors = weighted_kmeans(points, weights, wanted, 1, rng, SELECTION_STEPS)
+    there = len(cloud.points)
+    wanted = min(SURVIVORS_PER_CLUSTER * k, max(k, int(SURVIVING_PART * there)), there)
+    survivors = weighted_kmeans(cloud.points, cloud.weights, wanted, 1, rng, SELECTION_STEPS)
     copies = np.repeat(to_float(survivors), max(size // wanted, 2), axis=0)
     children = to_grid(copies + spread * rng.standard_normal(copies.shape))
     return np.concatenate([survivors, children])

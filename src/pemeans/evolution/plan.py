@@ -18,7 +18,7 @@ LEAST_FRAME, MOST_FRAME, SURE_FRAME = 0.04, 0.15, 25.0
 SPREAD_PART = 0.75
 """The part of the frame's share that looks for far rows: what it overlooks is lost."""
 
-STRAY_SHARE, ENOUGH_FOR_STRAYS = 0.06, 1500
+STRAY_SHARE, ENOUGH_FOR_STRAYS = 0.1, 1500
 """Below this n mu outliers can't be told from noise; in many dimensions they can't be covered."""
 
 VOTES, LEAST_VOTES, MOST_VOTES = 0.4, 0.2, 0.45

@@ -7,15 +7,16 @@ from collections.abc import Callable
 import numpy as np
 
 from pemeans.evolution.agglomerate import settle
-from pemeans.evolution.explore import Coreset, explore
+from pemeans.evolution.evidence import believed
+from pemeans.evolution.explore import Cloud, Coreset, explore
 from pemeans.evolution.frame import find_frame
 from pemeans.evolution.plan import plan
 from pemeans.evolution.refine import refine
 from pemeans.evolution.select import Selection
 from pemeans.evolution.sizes import sizes_from_votes
-from pemeans.evolution.strays import with_strays
+from pemeans.evolution.strays import find_strays
 from pemeans.evolution.subspace import Subspace, find_subspace
-from pemeans.kernels.grid import FloatArray, GridArray, to_float, to_grid
+from pemeans.kernels.grid import GridArray, to_float, to_grid
 from pemeans.privacy.curator import Curator
 
 Report = Callable[[int, int, GridArray | None], None]
@@ -44,13 +45,10 @@ def settle_with_strays(
     curator: Curator, core: Coreset, k: int, space: Subspace, share: float, rng: np.random.Generator
 ) -> GridArray:
     """The best centers for the coreset, and for outliers where there is evidence of any."""
-    found = settle(core, k, rng)
-    if share == 0:
+    cloud = believed(core, k, rng)
+    found = settle(cloud, k, rng)
+    strays = find_strays(curator, found, space, share, rng) if share else None
+    if strays is None:
         return found
-    completed = with_strays(curator, core, found, space.view_basis, widths(space), share, rng)
-    return found if completed is None else settle(completed, k, rng)
-
-
-def widths(space):
-    w = np.sqrt(space.view_basis**2 @ space.variances)
-    return w / np.linalg.norm(w)
+    every_vote = Cloud(strays.points, len(core.populations) * strays.weights)
+    return settle(cloud + every_vote, k, rng)

@@ -51,10 +51,11 @@ def sizes_from_votes(votes: Votes, centers: GridArray, n_rows: int) -> Sizes:
     """First sizes, from the votes of the last population: no release of their own."""
     k = len(centers)
     mean = n_rows / k
-    if not len(votes.points):
+    cloud = votes.cloud
+    if not len(cloud.points):
         return Sizes(mean, np.full(k, mean), np.full(k, mean**2))
-    labels = nearest(votes.points, centers)
-    counts = np.bincount(labels, weights=votes.weights, minlength=k).astype(np.float64)
+    labels = nearest(cloud.points, centers)
+    counts = np.bincount(labels, weights=cloud.weights, minlength=k).astype(np.float64)
     noise = votes.sigma**2 * (1.0 + np.bincount(labels, minlength=k).astype(np.float64))
     prior = max(float(counts.var() - noise.mean()), (PRIOR_SPREAD * mean) ** 2)
     return Sizes(mean, np.full(k, mean), np.full(k, prior)).with_counts(counts, noise)

@@ -13,6 +13,8 @@ from pemeans.privacy.statistics import DIAGONAL, MOMENT_BITS, OFF_DIAGONAL, Seco
 
 LEAST_VARIANCE = 1e-5
 """No direction is taken to vary less, in squared radii a row."""
+NOISE_FLOOR = 0.1
+"""Variances below this part of the noise's spectral norm can't be told from it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,8 +56,9 @@ def find_subspace(curator: Curator, dimensions: int, share: float) -> Subspace:
     moments = np.triu(moments) + np.triu(moments, 1).T
     eigenvalues, vectors = np.linalg.eigh(moments)
     noise = answer.sigma / (DIAGONAL * unit)
-    falling = without_noise(eigenvalues[::-1], sqrt(2 * d) * noise)
-    variances = np.clip(falling[:dimensions] / n, LEAST_VARIANCE, 1.0)
+    edge = sqrt(2 * d) * noise
+    falling = np.clip(without_noise(eigenvalues[::-1], edge)[:dimensions], min(NOISE_FLOOR * edge, n), n)
+    variances = np.clip(falling / n, LEAST_VARIANCE, 1.0)
     basis = np.ascontiguousarray(vectors[:, ::-1])
     return Subspace(basis, variances, Projection(np.ascontiguousarray(basis[:, :dimensions].T)))
 
@@ -63,18 +66,20 @@ def find_subspace(curator: Curator, dimensions: int, share: float) -> Subspace:
 def without_noise(falling: FloatArray, edge: float) -> FloatArray:
     """What the rows vary along the eigenvectors of a moment with symmetric Gaussian noise.
 
-    Noise alone has eigenvalues within `edge` of 0 (Wigner's semicircle), so the largest ones of a noisy moment
-    are too large, and their vectors partly noise. A strength t beyond the usual level is seen as
-    ``t + edge^2 / 4t``, and the rows vary by ``t - edge^2 / 4t`` along the vector found; what is seen within the
-    edge is the usual level, the median (Benaych-Georges and Nadakuditi 2011).
+    Noise alone has eigenvalues within `edge` of 0 (Wigner's semicircle), so the largest ones of a noisy
+    moment are too large, and their vectors partly noise. A strength t beyond the usual level, the median, is
+    seen as ``t + edge^2 / 4t``, and the rows vary by ``t - edge^2 / 4t`` along the vector found; strengths
+    below ``edge / 2`` are not seen at all (Benaych-Georges and Nadakuditi 2011). So what is seen within the
+    edge may be noise or up to half as strong: a quarter of it is believed.
 
     Examples
     --------
-    >>> without_noise(np.array([9.0, 2.5, 1.0, 0.5, 0.2]), edge=2.0).round(2).tolist()
-    [8.75, 1.0, 1.0, 1.0, 1.0]
+    >>> without_noise(np.array([9.0, 3.0, 1.0, 0.5, 0.2]), edge=2.0).round(2).tolist()
+    [8.75, 1.5, 1.0, 0.88, 0.8]
     """
     level = float(np.median(falling))
     seen = falling - level
-    sure = np.abs(seen) > edge
-    strength = np.where(sure, (seen + np.sign(seen) * np.sqrt(np.maximum(seen**2 - edge**2, 0.0))) / 2, 1.0)
-    return np.asarray(level + np.where(sure, strength - edge**2 / 4 / strength, 0.0))
+    strength = (np.abs(seen) + np.sqrt(np.maximum(seen**2 - edge**2, 0.0))) / 2
+    followed = strength - edge**2 / 4 / np.maximum(strength, max(edge / 2, 1e-300))
+    hidden = np.minimum(np.abs(seen), edge) / 4
+    return np.asarray(level + np.sign(seen) * np.maximum(followed, hidden))
