@@ -25,7 +25,7 @@ VOTES, LEAST_VOTES, MOST_VOTES = 0.4, 0.2, 0.45
 """Votes take 40 %; in many dimensions less, the more the noise of the sums hurts."""
 CHEAP, DEAR = 0.002, 0.05
 """Relative noise from which on votes take less, and at which they take the least."""
-ROUND_SIGNAL, LEAST_ROUNDS, MOST_ROUNDS = 4.0, 2, 14
+ROUND_SIGNAL, LEAST_ROUNDS, MOST_ROUNDS = 4.0, 3, 14
 """So many rounds that a cluster of the mean size is four standard deviations of noise in every vote."""
 NEEDED_ROUNDS, NEEDED_VOTES = 10, 0.35
 """Clusters that ten rounds can't find are not worth refining: up to 35 % goes into that many rounds."""
