@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import Scripted, curator_of
 
-from pemeans.evolution.subspace import LEAST_VARIANCE, NOISE_FLOOR, Subspace, find_subspace
+from pemeans.evolution.subspace import LEAST_VARIANCE, NOISE_FLOOR, Subspace, find_subspace, without_noise
 from pemeans.kernels.grid import FloatArray, Projection, to_grid
 from pemeans.privacy.statistics import DIAGONAL, MOMENT_BITS
 
@@ -63,6 +63,28 @@ def test_what_is_below_the_noise_is_lifted_to_its_floor() -> None:
     np.testing.assert_allclose(space.variances, NOISE_FLOOR * np.sqrt(2 * d) * 100 / n)
     drowned = find_subspace(Scripted(n, d, lambda _: np.zeros(d * (d + 1) // 2), 1e9 * sigma), 4, 0.1)
     assert (drowned.variances == 1).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_noise_is_taken_out_of_the_variances(seed: int) -> None:
+    """All directions of 60 vary by 0.01; the largest eigenvalues of the noisy moment are four times that."""
+    rows = 0.1 * np.random.default_rng(0).standard_normal((4000, 60))
+    curator = curator_of(rows / np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), 1), 1.0, seed)
+    space = find_subspace(curator, 12, 0.04)
+    along = ((rows @ space.view_basis) ** 2).mean(axis=0)
+    assert 0.5 < space.variances.sum() / along.sum() < 3
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(st.lists(st.floats(-5, 50), min_size=1, max_size=20), st.floats(0, 10))
+def test_variances_keep_their_order_and_lie_between_what_is_seen_and_the_usual(
+    values: list[float], edge: float
+) -> None:
+    falling = np.sort(np.array(values))[::-1]
+    kept, level = without_noise(falling, edge), np.median(falling)
+    assert (np.diff(kept) <= 1e-9).all()
+    assert (np.abs(kept - level) <= np.abs(falling - level) + 1e-9).all()
+    np.testing.assert_allclose(without_noise(falling, 0.0), falling, atol=1e-9)
 
 
 # --- how wide a cluster is -------------------------------------------------------------------------

@@ -29,7 +29,7 @@ def believed(core: Coreset, k: int, rng: np.random.Generator) -> Cloud:
         return cloud
     middles = weighted_kmeans(cloud.points, cloud.weights, REGIONS_PER_CLUSTER * k, 1, rng, REGION_STEPS)
     region = nearest(cloud.points, middles)
-    kept = np.bincount(region, weights=cloud.weights, minlength=len(middles))
+    kept = np.bincount(region, weights=cloud.weights, minlength=len(middles)).astype(np.float64)
     sums, variances = region_sums(core, middles)
     weights = np.rint(cloud.weights * belief(kept, sums, variances, cloud.weights.sum() / k)[region])
     return Cloud(cloud.points[weights > 0], weights[weights > 0])
