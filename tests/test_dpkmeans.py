@@ -124,6 +124,17 @@ def test_two_far_clumps_of_very_different_size(small: int, epsilon: float, d: in
     assert abs(model.cluster_sizes_.min() - small) < 150
 
 
+@pytest.mark.parametrize("d", [1, 3, 30])
+def test_clumps_in_opposite_corners_of_a_box(d: int) -> None:
+    """The smaller one is farther from the mean of all rows than the domain's radius."""
+    rows = 0.01 * np.random.default_rng(5).standard_normal((4000, d))
+    rows[:100] += 10
+    model = fitted(rows, 2, 16.0, domain=Domain.box(-0.1, 10.1, scale=False))
+    check(model, 2, d)
+    for place in (0, 10):
+        assert np.linalg.norm(model.cluster_centers_ - place, axis=1).min() < 0.1 * math.sqrt(d)
+
+
 # --- accuracy --------------------------------------------------------------------------------------
 
 GENEROUS = {

@@ -123,7 +123,7 @@ def test_residual_sums(case: tuple[GridArray, list[GridArray]], radius: int, wei
 @SEARCH
 @given(
     st.integers(1, 5).flatmap(lambda d: st.tuples(vector(d), vector(d), vector(d))),
-    st.integers(1, EDGE) | st.sampled_from([1, 2, 3, 256, EDGE - 1, EDGE]),
+    st.integers(1, 2 * EDGE) | st.sampled_from([1, 2, 3, 256, EDGE - 1, EDGE, 2 * EDGE]),
 )
 def test_in_any_frame(case: tuple[GridArray, GridArray, GridArray], radius: int) -> None:
     """Frames of one grid unit, frames at the edge of the ball, rows at the edge of frames."""

@@ -8,11 +8,11 @@ of rows far from all others is inside if it holds more than chance explains: `SU
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import sqrt
+from math import ceil, sqrt
 
 import numpy as np
 
-from pemeans.kernels.grid import GRID_UNIT, Frame, IntArray, to_grid
+from pemeans.kernels.grid import GRID_UNIT, Frame, GridArray, IntArray, squared_norms, to_grid
 from pemeans.privacy.curator import Curator
 from pemeans.privacy.statistics import DistanceHistogram, ResidualSums
 
@@ -61,7 +61,12 @@ def find_frame(curator: Curator, mean_share: float, spread_share: float) -> Fram
     edges = _edges(FINE if n * curator.mu > MUCH else COARSE)
     histogram = curator.release("spread", DistanceHistogram(center, edges), spread_share)
     seen = _seen(histogram.values, histogram.sigma, edges, n, FOR_OUTLIERS if d <= FEW else FOR_CLUMPS)
-    return Frame(center[0], int(min(max(seen, SMALLEST * GRID_UNIT), GRID_UNIT)))
+    return Frame(center[0], int(min(max(seen, SMALLEST * GRID_UNIT), _widest(center))))
+
+
+def _widest(center: GridArray) -> int:
+    """So wide a ball around `center` holds the whole domain."""
+    return GRID_UNIT + ceil(sqrt(squared_norms(center)[0]))
 
 
 def _edges(bins: int) -> IntArray:
@@ -80,5 +85,5 @@ def _seen(histogram: IntArray, sigma: float, edges: IntArray, n: int, care: Care
         if starts.size and starts[-1] > farthest:
             farthest, last, hidden = int(starts[-1]), int(starts[-1]) + width - 1, explained
     if farthest < 0:
-        return float(GRID_UNIT)
+        return float(edges[-1])
     return float(edges[min(last, len(edges) - 1)] * (care.room + 2 * min(hidden / n, 0.5)))

@@ -157,7 +157,7 @@ project = project_in_numpy if native_rows is None else project_in_c
 
 @dataclass(frozen=True, eq=False)
 class Frame:
-    """A public ball inside the domain: rows as seen from its center, in units of its radius.
+    """A public ball around a point of the domain: rows as seen from its center, in units of its radius.
 
     Parameters
     ----------
