@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -15,13 +16,15 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask.core import flatten
-from distributed import Client, LocalCluster
+from distributed import Client, LocalCluster, Worker
 from one_answer import METHODS, SECRET, D, N, as_array, as_frame, fitted, wanted
 
 from pemeans import Domain, DPKMeans, HDPEMeans, PEMeans
 from pemeans.errors import DataError, DomainError
-from pemeans.kernels.grid import GridArray, Projection
+from pemeans.kernels.grid import GridArray, IntArray, Projection
 from pemeans.progress import Progress
+from pemeans.rows.base import open_source
+from pemeans.rows.block import Block
 from pemeans.rows.table import read_table
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -31,6 +34,8 @@ pytestmark = pytest.mark.xdist_group("dask")
 def client() -> Iterator[Client]:
     """Two workers, each a process of its own."""
     with (
+        # A local cluster gives up a worker that is down again 15 seconds after it was lost.
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"}),
         LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
@@ -93,18 +98,59 @@ def test_a_worker_killed_during_the_fit_changes_nothing(client: Client, method: 
     assert killed
 
 
-def test_rows_are_projected_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    projected = []
-    plain = Projection.__call__
+@pytest.mark.parametrize("method", METHODS)
+def test_all_workers_killed_at_once_change_nothing(client: Client, method: str) -> None:
+    killed: list[int] = []
+
+    def kill(progress: Progress) -> None:
+        if progress.iteration == 2:
+            client.wait_for_workers(2, timeout=60)
+            killed.extend(client.run(os.getpid).values())
+            for process in killed:
+                os.kill(process, signal.SIGKILL)
+
+    assert fitted(method, array(7), progress=kill) == wanted(method, named=False)
+    assert len(killed) == 2
+
+
+class SlowCount:
+    """A question that takes its time: Dask would rather send rows to an idle worker than wait."""
+
+    def __call__(self, block: Block) -> IntArray:
+        time.sleep(0.2)
+        return np.array([len(block.grid)])
+
+
+def test_rows_stay_where_they_are(client: Client) -> None:
+    """Otherwise bytes grow with the rows."""
+    client.wait_for_workers(2, timeout=60)
+    source = open_source(array(5))
+    rows = source.rows(Domain.box(-8, 8).bind(source.n_rows, source.n_features), None)
+
+    def received(dask_worker: Worker) -> list[str]:
+        return [key for log in dask_worker.transfer_incoming_log for key in map(str, log["keys"])]
+
+    for _ in range(4):
+        assert rows.total(SlowCount()) == N
+    keys = [key for keys in client.run(received).values() for key in keys]
+    assert any("SlowCount" in key for key in keys)
+    assert not [key for key in keys if "_on_grid" in key]
+
+
+def count_projected(dask_worker: Worker) -> None:
+    plain, dask_worker.projected = Projection.__call__, 0
 
     def counting(self: Projection, grid: GridArray) -> GridArray:
-        projected.append(len(grid))
+        dask_worker.projected += len(grid)
         return plain(self, grid)
 
-    monkeypatch.setattr(Projection, "__call__", counting)
-    with dask.config.set(scheduler="threads"):
-        HDPEMeans(3, domain=Domain.box(-8, 8), n_iterations=6).fit(array(4))
-    assert sum(projected) == N
+    Projection.__call__ = counting  # type: ignore[method-assign]
+
+
+def test_rows_are_projected_once(client: Client) -> None:
+    client.run(count_projected)
+    HDPEMeans(3, domain=Domain.box(-8, 8), n_iterations=6).fit(array(5))
+    assert sum(client.run(lambda dask_worker: dask_worker.projected).values()) == N
 
 
 def test_keys_tell_nothing(client: Client) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ import dask
 import numpy as np
 import numpy.typing as npt
 from dask.delayed import Delayed, delayed
+from distributed import Future, futures_of, wait
 
 from pemeans.domain import Domain
 from pemeans.errors import DataError
@@ -21,13 +23,16 @@ from pemeans.rows.table import Table, check_filled, checked, read_part
 
 BRANCHES = 16
 """How many partial sums a task adds up, so that neither a worker nor the driver ever holds many."""
+PATIENCE = 1.0
+"""Seconds between looks at whether the workers are still there that a total waits for."""
 
 
 class DaskRows:
     """Rows of a Dask collection, on the grid and persisted where they are.
 
-    Dask makes the blocks of a lost worker again, from the user's data. A task that runs twice counts once: a
-    graph has one value for each key. Keys are random, so that they tell nothing of the rows.
+    Blocks answer where they are: left alone, Dask sends them to idle workers, and projects them anew there. It
+    makes the blocks of a lost worker again, from the user's data. A task that runs twice counts once: a graph
+    has one value for each key. Keys are random, so that they tell nothing of the rows.
 
     Parameters
     ----------
@@ -43,11 +48,26 @@ class DaskRows:
 
     def total(self, statistic: Question) -> IntArray:
         """The sum of the statistic over all rows: the question goes out once, sums come back up a tree."""
+        if not (held := futures_of(self._blocks)):  # there is no cluster
+            return np.asarray(self._sum(statistic, {}).compute())
+        client = held[0].client
+        while True:
+            homes = client.who_has(wait(held).done)
+            total = client.compute(self._sum(statistic, homes))
+            # What is bound to a lost worker goes to another, but waits for ever if it was the last one:
+            # https://github.com/dask/distributed/issues/7346
+            while _pending(total) and set().union(*homes.values()) <= client.nthreads().keys():
+                pass
+            if total.done():
+                return np.asarray(total.result())
+
+    def _sum(self, statistic: Question, homes: Mapping[str, Sequence[str]]) -> Delayed:
+        """A tree of sums of the answers that blocks give at home."""
         question = delayed(statistic, traverse=False)
-        sums = [delayed(_answer)(question, blocks) for blocks in self._blocks]
+        sums = [_answer_at(homes.get(blocks.key), question, blocks) for blocks in self._blocks]
         while len(sums) > 1:
             sums = [delayed(sum)(sums[i : i + BRANCHES]) for i in range(0, len(sums), BRANCHES)]
-        return np.asarray(sums[0].compute())
+        return sums[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -119,3 +139,16 @@ def _on_grid(part: Table | DataError, domain: Domain) -> list[Block]:
 
 def _answer(question: Question, blocks: list[Block]) -> IntArray | int:
     return sum(map(question, blocks))
+
+
+def _answer_at(home: Sequence[str] | None, question: Delayed, blocks: Delayed) -> Delayed:
+    """The answer of some blocks, by the worker that holds them as long as there is one."""
+    with dask.annotate(**({"workers": list(home), "allow_other_workers": True} if home else {})):
+        return delayed(_answer)(question, blocks)
+
+
+def _pending(total: Future) -> bool:
+    """Whether a total has not come after some patience."""
+    with suppress(TimeoutError):
+        wait(total, PATIENCE)
+    return not total.done()
