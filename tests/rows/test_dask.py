@@ -111,6 +111,17 @@ def test_all_workers_killed_at_once_change_nothing(client: Client, method: str) 
 
     assert fitted(method, array(7), progress=kill) == wanted(method, named=False)
     assert len(killed) == 2
+    assert not left_behind(client), "rows, or totals, of a fit that is over"
+
+
+def left_behind(client: Client) -> set[str]:
+    """What the cluster still keeps; the news that nobody wants it takes a moment to get there."""
+    for _ in range(100):
+        kept = client.run_on_scheduler(lambda dask_scheduler: set(map(str, dask_scheduler.tasks)))
+        if not kept:
+            break
+        time.sleep(0.05)
+    return set(kept)
 
 
 class SlowCount:

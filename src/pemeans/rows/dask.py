@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from threading import Event
 from typing import Any
 
 import dask
 import numpy as np
 import numpy.typing as npt
 from dask.delayed import Delayed, delayed
-from distributed import Future, futures_of, wait
+from distributed import futures_of, wait
 
 from pemeans.domain import Domain
 from pemeans.errors import DataError
@@ -30,7 +30,7 @@ PATIENCE = 1.0
 class DaskRows:
     """Rows of a Dask collection, on the grid and persisted where they are.
 
-    Blocks answer where they are: left alone, Dask sends them to idle workers, and projects them anew there. It
+    Blocks answer where they are: left alone, Dask sends them to idle workers, and projects them anew. It
     makes the blocks of a lost worker again, from the user's data. A task that runs twice counts once: a graph
     has one value for each key. Keys are random, so that they tell nothing of the rows.
 
@@ -53,13 +53,15 @@ class DaskRows:
         client = held[0].client
         while True:
             homes = client.who_has(wait(held).done)
-            total = client.compute(self._sum(statistic, homes))
+            total, done = client.compute(self._sum(statistic, homes)), Event()
+            total.add_done_callback(lambda _, done=done: done.set())
             # What is bound to a lost worker goes to another, but waits for ever if it was the last one:
             # https://github.com/dask/distributed/issues/7346
-            while _pending(total) and set().union(*homes.values()) <= client.nthreads().keys():
+            while not done.wait(PATIENCE) and set().union(*homes.values()) <= client.nthreads().keys():
                 pass
-            if total.done():
+            if done.is_set():
                 return np.asarray(total.result())
+            total.cancel()
 
     def _sum(self, statistic: Question, homes: Mapping[str, Sequence[str]]) -> Delayed:
         """A tree of sums of the answers that blocks give at home."""
@@ -145,10 +147,3 @@ def _answer_at(home: Sequence[str] | None, question: Delayed, blocks: Delayed) -
     """The answer of some blocks, by the worker that holds them as long as there is one."""
     with dask.annotate(**({"workers": list(home), "allow_other_workers": True} if home else {})):
         return delayed(_answer)(question, blocks)
-
-
-def _pending(total: Future) -> bool:
-    """Whether a total has not come after some patience."""
-    with suppress(TimeoutError):
-        wait(total, PATIENCE)
-    return not total.done()
