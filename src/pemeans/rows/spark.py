@@ -1,100 +1,132 @@
-"""Rows in a Spark data frame: persisted on the grid, and one `mapInArrow` and a sum for each release."""
+"""Rows in a Spark data frame: in files of its executors, and one `mapInArrow` and a sum for each release."""
 
 from __future__ import annotations
 
-import gc
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
-import pyarrow.compute
-from pyspark import StorageLevel
 from pyspark.sql import functions
 from pyspark.sql.types import ArrayType, BooleanType, NumericType
 
 from pemeans.domain import Domain
-from pemeans.errors import DataError, DataTypeError
-from pemeans.kernels.grid import Frame, GridArray, IntArray, Projection
+from pemeans.errors import ClusterError, DataError, DataTypeError
+from pemeans.kernels.grid import IntArray
+from pemeans.rows import spark_tasks
 from pemeans.rows.base import Question, lenses, refuse_to_read_domain
 from pemeans.rows.block import Block
-from pemeans.rows.memory import BLOCK_ROWS, blocks_on_grid
-from pemeans.rows.table import Table, check_filled, checked, not_numbers
+from pemeans.rows.grid_files import Named
+from pemeans.rows.table import check_filled, not_numbers
 
 BRANCHES = 64
 """How many partial sums a task adds up."""
-CELL_BYTES = 1 << 14
-"""Rows go into cells of this size: Spark hands over up to 10,000 at once, and they must fit into memory."""
-RAGGED = "rows of X are missing or of different lengths; drop them or make them all of one length"
-VERDICT = pa.schema({"rows": pa.int64(), "width": pa.int64(), "problem": pa.string()})
-
-Batches = Iterator[pa.RecordBatch]
+ATTEMPTS = 3
+"""How often the rows are put into files before it is given up."""
+FILES = "file string, rows long, width long, problem string"
+SUMS = "rows long, total binary, absent array<string>"
 
 
-class SparkRows:
-    """Rows of a Spark data frame, on the grid and persisted where they are.
+class KeptRows:
+    """The rows of a Spark data frame in files of its executors.
 
-    Spark makes the cells of a lost executor again, from the user's data. A task that is retried, or run twice
-    by speculation, counts once, as in every shuffle. A question travels inside its task, which Spark itself
-    broadcasts once to each executor; Spark Connect, which knows no other broadcast, does the same.
+    Rows that Spark persists would go from Java to Python once more for every question. So what it persists is
+    the names of the files, each where its file is. It makes both again, from the frame, for a lost executor.
 
     Parameters
     ----------
     frame : Spark DataFrame
-        Checked rows in the user's units, as doubles.
+        Rows in the user's units, as arrays of doubles in one column: these are the fastest to get from Java.
+    names : tuple of str or None
+        What the user calls the columns.
+    """
+
+    def __init__(self, frame: Any, names: tuple[str, ...] | None) -> None:
+        encrypted = frame.sparkSession.conf.get("spark.io.encryption.enabled", "false") == "true"
+        self.files = frame.mapInArrow(partial(spark_tasks.keep, encrypted, names), FILES).persist()
+        # Spark keeps what is persisted until it is told otherwise.
+        self.forget = weakref.finalize(self, _forget, self.files)
+        self.forget.atexit = False
+
+    def again(self) -> None:
+        """Put the rows into files once more."""
+        _forget(self.files)
+        self.files.persist()
+
+
+class SparkRows:
+    """Rows of a Spark data frame, which answer where they are kept.
+
+    A task that is retried, or run twice by speculation, counts once, as in every shuffle. A question travels
+    inside its task, which Spark itself broadcasts once to each executor; Spark Connect, which knows no other
+    broadcast, does the same.
+
+    Parameters
+    ----------
+    kept : KeptRows
+        The rows.
     domain : Domain
         The bound domain.
     n_parts : int
         How many partitions there are.
     """
 
-    def __init__(self, frame: Any, domain: Domain, n_parts: int) -> None:
-        self._width, self._n_parts = domain.n_features, n_parts
-        self._ground = _persisted(frame.mapInArrow(partial(_to_cells, domain), "grid binary"))
-        self._frame: Frame | None = None
-        self._view: Projection | None = None
-        self._persisted = [self._ground]
-        # Spark keeps what is persisted until it is told otherwise.
-        weakref.finalize(self, _forget, self._persisted).atexit = False
+    def __init__(self, kept: KeptRows, domain: Domain, n_parts: int) -> None:
+        self._kept, self._domain, self._n_parts = kept, domain, n_parts
+        self._named = cache(lambda look: Named(uuid4().hex, look))
 
     def total(self, statistic: Question) -> IntArray:
         """The sum of the statistic over all rows: a sum a partition, added up by a tree of shuffles."""
+        for _ in range(ATTEMPTS):
+            n_rows, total = self._answer(statistic)
+            if n_rows == self._domain.n_rows:
+                return total
+            self._kept.again()
+        raise ClusterError(
+            "the rows of X change while they are read, or the executors' files vanish; "
+            "write X to storage, read it from there, and fit on that"
+        )
+
+    def _answer(self, statistic: Question) -> tuple[int, IntArray]:
+        """How many rows have answered, and their sum."""
         question, frame, view = lenses(statistic)
-        cells = self._seen_through(frame, view)
-        answer = partial(_answer, question, view, self._width)
-        sums = cells.select("grid", *([] if view is None else ["seen"])).mapInArrow(answer, "total binary")
+        width = self._domain.n_features
+        looks: Any = (look and self._named(look) for look in (self._domain.to_grid, frame, view))
+        answer = partial(spark_tasks.answer, question, width, *looks)
+        n_rows, total = 0, question(Block(np.empty((0, width), dtype=np.int32)))
+        files = self._kept.files.select("file")
+        while True:
+            found = self._added(files.mapInArrow(answer, SUMS))
+            if found.rows:
+                n_rows += found.rows
+                total = total + np.frombuffer(found.total, dtype=np.int64).reshape(total.shape)
+            if not (found.rows and found.absent):
+                return n_rows, total
+            # Idle executors answer for busy ones, after a while, but don't have their files: ask again.
+            files = files.where(functions.col("file").isin(found.absent))
+
+    def _added(self, sums: Any) -> Any:
+        """The one row that all of them add up to."""
         width = self._n_parts
         while True:
             width = -(-width // BRANCHES)
-            sums = sums.repartition(width).mapInArrow(_added, "total binary")
+            sums = sums.repartition(width).mapInArrow(spark_tasks.add, SUMS)
             if width == 1:
-                break
-        nothing = question(Block(np.empty((0, self._width), dtype=np.int32)))
-        return nothing + np.frombuffer(sums.collect()[0][0], dtype=np.int64).reshape(nothing.shape)
-
-    def _seen_through(self, frame: Frame | None, view: Projection | None) -> Any:
-        """Cells of the rows as a question sees them, persisted while the frame and the view stay the same."""
-        if frame is None and view is None:
-            return self._ground
-        if frame != self._frame or (view is not None and view != self._view):
-            _forget(self._persisted[1:])
-            self._frame, self._view = frame, view
-            look = partial(_look, frame, view, self._width)
-            kinds = "grid binary" if view is None else "grid binary, seen binary"
-            self._persisted[1:] = [_persisted(self._ground.mapInArrow(look, kinds))]
-        return self._persisted[1]
+                return sums.collect()[0]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SparkSource:
     """A Spark data frame whose rows have been checked and counted."""
 
-    frame: Any
+    kept: KeptRows
     names: tuple[str, ...] | None
     n_rows: int
     n_features: int
@@ -102,7 +134,7 @@ class SparkSource:
 
     def rows(self, domain: Domain, n_jobs: int | None) -> SparkRows:
         """The rows on the domain's grid; the cores are the cluster's own."""
-        return SparkRows(self.frame, domain, self.n_parts)
+        return SparkRows(self.kept, domain, self.n_parts)
 
     def domain_of_rows(self) -> Domain:
         """Refused."""
@@ -111,9 +143,9 @@ class SparkSource:
 
 def open_source(data: Any) -> SparkSource:
     """Check every partition of a Spark data frame where it is, and count the rows."""
-    rows, names = _doubles(data)
-    frame = data.select(rows)
-    found = frame.mapInArrow(_verdict, "rows long, width long, problem string").agg(
+    columns, names = _doubles(data)
+    kept = KeptRows(data.select(functions.array(*columns) if names else columns[0]), names)
+    found = kept.files.agg(
         functions.sum("rows"),
         functions.min("width"),
         functions.max("width"),
@@ -121,29 +153,33 @@ def open_source(data: Any) -> SparkSource:
         functions.count("rows"),
     )
     n_rows, narrowest, widest, problem, n_parts = found.collect()[0]
-    if problem is not None:
-        raise DataError(problem)
-    check_filled(n_rows or 0, len(names) if names else widest or 0)
-    if narrowest != widest:
-        raise DataError(RAGGED)
-    return SparkSource(frame, names, n_rows, widest, n_parts)
+    try:
+        if problem is not None:
+            raise DataError(problem)
+        check_filled(n_rows or 0, len(names) if names else widest or 0)
+        if narrowest != widest:
+            raise DataError(spark_tasks.RAGGED)
+    except DataError:
+        kept.forget()
+        raise
+    return SparkSource(kept, names, n_rows, widest, n_parts)
 
 
 def map_rows(data: Any, labels: Callable[[Any], npt.NDArray[np.int32]]) -> Any:
     """The labels of all rows, as a column of the data frame that is computed when it is asked for."""
-    rows, names = _doubles(data)
+    columns, names = _doubles(data)
     if names:  # refuses other columns now, not when the labels are computed
         labels(pa.table({name: pa.array([], pa.float64()) for name in names}))
 
     def nearest(frame: pd.DataFrame) -> pd.Series:
         return pd.Series(labels(frame if names else frame["rows"].tolist()), dtype=np.int32)
 
-    found = functions.pandas_udf(nearest, "int")(rows if names else functions.struct(rows))
+    found = functions.pandas_udf(nearest, "int")(functions.struct(*columns))
     return found.alias("cluster")
 
 
-def _doubles(data: Any) -> tuple[Any, tuple[str, ...] | None]:
-    """A column "rows" of structs or arrays of doubles, and the names; none where it was one column before."""
+def _doubles(data: Any) -> tuple[list[Any], tuple[str, ...] | None]:
+    """Columns of doubles and their names, or one column "rows" of arrays, which has none."""
     if not hasattr(data, "mapInArrow"):
         raise DataError(f"X is a {type(data).__name__} of Spark; pass a Spark DataFrame")
     fields = data.schema.fields
@@ -153,15 +189,14 @@ def _doubles(data: Any) -> tuple[Any, tuple[str, ...] | None]:
     if len(fields) == 1 and type(fields[0].dataType).__name__ == "VectorUDT":
         from pyspark.ml.functions import vector_to_array
 
-        return vector_to_array(columns[0]).alias("rows"), None
+        return [vector_to_array(columns[0]).alias("rows")], None
     if len(fields) == 1 and isinstance(fields[0].dataType, ArrayType):
         _check_type(fields[0].name, fields[0].dataType.elementType)
-        return columns[0].cast("array<double>").alias("rows"), None
+        return [columns[0].cast("array<double>").alias("rows")], None
     for field in fields:
         _check_type(field.name, field.dataType)
     names = tuple(field.name for field in fields)
-    doubles = [column.cast("double").alias(name) for column, name in zip(columns, names, strict=True)]
-    return functions.struct(*doubles).alias("rows"), names
+    return [column.cast("double").alias(name) for column, name in zip(columns, names, strict=True)], names
 
 
 def _check_type(name: str, kind: Any) -> None:
@@ -169,100 +204,8 @@ def _check_type(name: str, kind: Any) -> None:
         raise DataTypeError(not_numbers(name, kind.typeName()))
 
 
-def _table(batch: pa.RecordBatch) -> Table | DataError:
-    """Some rows on an executor, or what is wrong with them."""
-    lists = batch.column("rows")
-    if pa.types.is_struct(lists.type):
-        return checked(pa.RecordBatch.from_struct_array(lists))
-    width = pa.compute.max(pa.compute.list_value_length(lists)).as_py() or 0
-    flat = lists.flatten().to_numpy(zero_copy_only=False)  # a missing number becomes a NaN, and is refused
-    if len(flat) != width * len(lists):
-        return DataError(RAGGED)
-    return checked(flat.reshape(len(lists), width))
-
-
-def _verdict(batches: Batches) -> Batches:
-    """One row for a partition: how many rows it has, how wide they are, and what is wrong with them."""
-    n_rows, widths, problem = 0, set(), None
-    for table in map(_table, batches):
-        if isinstance(table, DataError):
-            problem = str(table)
-        elif table.n_rows:
-            n_rows += table.n_rows
-            widths.add(table.n_features)
-    if len(widths) > 1:
-        problem = RAGGED
-    found = {"rows": [n_rows], "width": [max(widths, default=None)], "problem": [problem]}
-    yield pa.RecordBatch.from_pydict(found, VERDICT)
-
-
-def _to_cells(domain: Domain, batches: Batches) -> Batches:
-    """Rows in the user's units as cells of the grid."""
-    step = max(1, CELL_BYTES // (4 * domain.n_features))
-    for table in map(_table, batches):
-        if isinstance(table, DataError):
-            raise table  # the data changed since it was checked
-        for block in blocks_on_grid(table.values, domain):
-            cells = [block.grid[start : start + step] for start in range(0, len(block.grid), step)]
-            yield _batch(grid=cells)
-
-
-def _look(frame: Frame | None, view: Projection | None, width: int, batches: Batches) -> Batches:
-    """Cells as seen in the frame, and those through the view beside them."""
-    for batch in batches:
-        grids = [_grid([cell], width) for cell in batch.column("grid")]
-        framed = grids if frame is None else [frame(grid) for grid in grids]
-        yield _batch(grid=framed) if view is None else _batch(grid=framed, seen=map(view, framed))
-
-
-def _answer(question: Question, view: Projection | None, width: int, batches: Batches) -> Batches:
-    """What the rows of a partition add up to; nothing where there are none."""
-    _settle()
-    total: IntArray | int = 0
-    for batch in batches:
-        grid = _grid(batch.column("grid"), width)
-        seen = None if view is None else _grid(batch.column("seen"), len(view.matrix))
-        for start in range(0, len(grid), BLOCK_ROWS):
-            rows = slice(start, start + BLOCK_ROWS)
-            total = total + question(Block(grid[rows], view, None if seen is None else seen[rows]))
-    if not isinstance(total, int):
-        yield _batch(total=[total])
-
-
-@cache
-def _settle() -> None:
-    """Spark looks for garbage after each task: let it pass over what is imported, which takes it 50 ms."""
-    gc.freeze()
-
-
-def _added(batches: Batches) -> Batches:
-    """The sum of sums."""
-    sums = [np.frombuffer(cell.as_buffer(), np.int64) for batch in batches for cell in batch.column("total")]
-    if sums:
-        yield _batch(total=[sum(sums)])
-
-
-def _grid(cells: Any, width: int) -> GridArray:
-    """Cells as rows of the grid."""
-    parts = [np.frombuffer(cell.as_buffer(), dtype=np.int32) for cell in cells]
-    return np.concatenate(parts).reshape(-1, width)
-
-
-def _batch(**columns: Any) -> pa.RecordBatch:
-    """Columns of arrays as columns of bytes."""
-    return pa.RecordBatch.from_pydict(
-        {
-            name: pa.array([array.tobytes() for array in arrays], pa.binary())
-            for name, arrays in columns.items()
-        }
-    )
-
-
-def _persisted(frame: Any) -> Any:
-    """In memory, and on the executors' disks where that is full."""
-    return frame.persist(StorageLevel.MEMORY_AND_DISK)
-
-
-def _forget(frames: list[Any]) -> None:
-    for frame in frames:
-        frame.unpersist()
+def _forget(files: Any) -> None:
+    """Remove the rows, and their files' names."""
+    with suppress(Exception):  # whoever stopped the cluster has removed them
+        files.select("file").mapInArrow(spark_tasks.erase, "file string").collect()
+        files.unpersist()
