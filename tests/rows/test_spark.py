@@ -7,7 +7,7 @@ import shutil
 import signal
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -21,9 +21,10 @@ from one_answer import METHODS, NAMES, SECRET, N, as_array, as_frame, fitted, wa
 from pyspark.sql import SparkSession, functions
 
 from pemeans import Domain, DPKMeans, HDPEMeans, PEMeans
-from pemeans.errors import DataError, DomainError
+from pemeans.errors import ClusterError, DataError, DomainError
+from pemeans.kernels.grid import GridArray, Projection
 from pemeans.progress import Progress
-from pemeans.rows import spark as rows_in_spark
+from pemeans.rows import spark_tasks
 from pemeans.rows.table import read_table
 
 pytestmark = [
@@ -105,27 +106,118 @@ def test_an_executor_killed_during_the_fit_changes_nothing(spark: SparkSession, 
     assert killed
 
 
+@pytest.fixture
+def files(tmp_path_factory: pytest.TempPathFactory) -> Callable[[], set[Path]]:
+    """What executors keep rows in; without what one left that was killed, which Spark removes at the end."""
+
+    def found() -> set[Path]:
+        return set(tmp_path_factory.getbasetemp().glob("spark[0-9]*/**/pemeans-*"))
+
+    before = found()
+    return lambda: found() - before
+
+
 def test_rows_are_projected_once(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """Counted where it happens, in other processes: what they see goes to a file each."""
-    plain: Any = rows_in_spark._look
+    plain: Any = spark_tasks.answer
 
     def counting(*facts: Any) -> Iterator[pa.RecordBatch]:
-        *others, width, batches = facts
-        for batch in batches:
-            seen = sum(len(cell.as_buffer()) // (4 * width) for cell in batch.column("grid"))
-            (tmp_path / uuid4().hex).write_text(str(seen))
-            yield from plain(*others, width, iter([batch]))
+        project = Projection.__call__
 
-    monkeypatch.setattr(rows_in_spark, "_look", counting)
+        def counted(self: Projection, grid: GridArray) -> GridArray:
+            (tmp_path / uuid4().hex).write_text(str(len(grid)))
+            return project(self, grid)
+
+        Projection.__call__ = counted  # type: ignore[method-assign]
+        yield from plain(*facts)
+        Projection.__call__ = project  # type: ignore[method-assign]
+
+    monkeypatch.setattr(spark_tasks, "answer", counting)
     HDPEMeans(3, domain=Domain.box(-8, 8), n_iterations=6).fit(frame(spark, 3))
     assert sum(int(path.read_text()) for path in tmp_path.iterdir()) == N
 
 
-def test_nothing_stays_persisted(spark: SparkSession) -> None:
-    fitted("HDPEMeans", frame(spark, 2))
+def test_rows_stay_no_longer_than_the_fit(spark: SparkSession, files: Callable[[], set[Path]]) -> None:
+    during: list[Path] = []
+
+    def look(progress: Progress) -> None:
+        during[:] = files()
+        assert {oct(path.stat().st_mode & 0o777) for path in during} == {"0o600"}
+
+    fitted("HDPEMeans", frame(spark, 2), progress=look)
+    on_grid, projected = 2, 2
+    assert len(during) == on_grid + projected, "rows in the user's units are gone by now"
+    assert not files()
     assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
+    with pytest.raises(DataError):
+        fitted("PEMeans", frame(spark, 2).withColumn("c3", functions.lit(float("nan"))))
+    assert not files()
+    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
+
+
+def test_files_that_vanish_are_written_again(spark: SparkSession, files: Callable[[], set[Path]]) -> None:
+    vanished: list[Path] = []
+
+    def vanish(progress: Progress) -> None:
+        if progress.iteration == 2:
+            vanished.extend(sorted(files())[:2])
+            for path in vanished:
+                path.unlink()
+
+    assert fitted("PEMeans", frame(spark, 4), progress=vanish) == wanted("PEMeans", named=True)
+    assert len(vanished) == 2
+    assert not files()
+
+
+def test_executors_that_do_not_have_the_files_are_passed_over(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """As when idle machines take busy ones' tasks: one part of four answers, the others when asked again."""
+    plain: Any = spark_tasks.answer
+
+    def is_first(name: str) -> bool:
+        try:
+            (tmp_path / name).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        return True
+
+    def seldom(*facts: Any) -> Iterator[pa.RecordBatch]:
+        *others, batches = facts
+        for batch in batches:
+            (name,) = batch.column("file").to_pylist()
+            if is_first(Path(name).name) and not is_first("answered"):
+                found = {"rows": [0], "total": [b""], "absent": [[name]]}
+                yield pa.RecordBatch.from_pydict(found, spark_tasks.SUMS)
+            else:
+                yield from plain(*others, iter([batch]))
+
+    monkeypatch.setattr(spark_tasks, "answer", seldom)
+    assert fitted("PEMeans", frame(spark, 4)) == wanted("PEMeans", named=True)
+    assert len(list(tmp_path.iterdir())) == 4 + 1, "no file was written twice"
+
+
+def test_rows_that_are_nowhere_are_not_left_out(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    def forgetful(*facts: Any) -> Iterator[pa.RecordBatch]:
+        for batch in facts[-1]:
+            found = {"rows": [0], "total": [b""], "absent": [batch.column("file").to_pylist()]}
+            yield pa.RecordBatch.from_pydict(found, spark_tasks.SUMS)
+
+    monkeypatch.setattr(spark_tasks, "answer", forgetful)
+    with pytest.raises(ClusterError, match="write X to storage"):
+        fitted("PEMeans", frame(spark, 2))
+
+
+def test_what_spark_would_encrypt_on_disk_stays_in_memory(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(spark_tasks, "SHARED_MEMORY", str(tmp_path))
+    monkeypatch.setenv("SPARK_LOCAL_DIRS", "/nowhere")
+    batch = pa.record_batch({"rows": pa.array([[1.0, 2.0]])})
+    (kept,) = spark_tasks.keep(True, None, iter([batch]))
+    assert Path(kept.column("file")[0].as_py()).parent == tmp_path
 
 
 def test_what_memory_refuses_is_refused_in_the_same_words(

@@ -73,7 +73,7 @@ def _seen(path: Path, kind: type[np.generic], width: int, named: Named[Any]) -> 
             last.unlink(missing_ok=True)
         with new(path.parent) as file:
             for rows in in_blocks(_mapped(path, kind).reshape(-1, width)):
-                file.write(named.look(rows).tobytes())
+                file.write(np.ascontiguousarray(named.look(rows)).data)
         os.replace(file.name, made)  # whoever did the same meanwhile wrote the same
     return made
 

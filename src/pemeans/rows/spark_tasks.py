@@ -40,7 +40,7 @@ def keep(encrypted: bool, names: Sequence[str] | None, batches: Batches) -> Batc
             if isinstance(table, DataError):
                 problem = str(table)
             elif table.n_rows:
-                file.write(np.asarray(table.values, dtype=np.float64).tobytes())
+                file.write(np.ascontiguousarray(table.values, dtype=np.float64).data)
                 n_rows += table.n_rows
                 widths.add(table.n_features)
     if not n_rows:
