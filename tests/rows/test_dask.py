@@ -148,6 +148,20 @@ def test_rows_stay_where_they_are(client: Client) -> None:
     assert not [key for key in keys if "_on_grid" in key]
 
 
+def test_every_worker_has_its_share(client: Client) -> None:
+    """Also the one that comes in the place of another."""
+    client.wait_for_workers(2, timeout=60)
+    source = open_source(array(8))
+    rows = source.rows(Domain.box(-8, 8).bind(source.n_rows, source.n_features), None)
+    for _ in range(2):
+        assert rows.total(SlowCount()) == N
+        held = client.has_what()
+        assert [sum("_on_grid" in str(key) for key in keys) for keys in held.values()] == [4, 4]
+        os.kill(client.run(os.getpid).popitem()[1], signal.SIGKILL)
+        assert rows.total(SlowCount()) == N
+        client.wait_for_workers(2, timeout=60)
+
+
 def count_projected(dask_worker: Worker) -> None:
     plain, dask_worker.projected = Projection.__call__, 0
 

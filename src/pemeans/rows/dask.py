@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from threading import Event
+from time import sleep
 from typing import Any
 
 import dask
 import numpy as np
 import numpy.typing as npt
 from dask.delayed import Delayed, delayed
-from distributed import futures_of, wait
+from distributed import Client, futures_of, wait
 
 from pemeans.domain import Domain
 from pemeans.errors import DataError
@@ -30,9 +32,10 @@ PATIENCE = 1.0
 class DaskRows:
     """Rows of a Dask collection, on the grid and persisted where they are.
 
-    Blocks answer where they are: left alone, Dask sends them to idle workers, and projects them anew. It
-    makes the blocks of a lost worker again, from the user's data. A task that runs twice counts once: a graph
-    has one value for each key. Keys are random, so that they tell nothing of the rows.
+    On a cluster every block has a home, the worker that answers for it. Left to itself, Dask would send them
+    to idle workers, and project them anew there. The blocks of a lost worker are made again, from the user's
+    data. A task that runs twice counts once: a graph has one value for each key. Keys are random, and so tell
+    nothing of the rows.
 
     Parameters
     ----------
@@ -43,33 +46,58 @@ class DaskRows:
     """
 
     def __init__(self, parts: Sequence[Delayed], domain: Domain) -> None:
-        ground = delayed(domain, traverse=False)
-        self._blocks = dask.persist(*(delayed(_on_grid)(part, ground) for part in parts))
+        self._parts, self._ground = parts, delayed(domain, traverse=False)
+        self._blocks = list(dask.persist(*(delayed(_on_grid)(part, self._ground) for part in parts)))
+        self._threads: dict[str, int] = {}
+        self._homes: list[str] = []
+        if held := futures_of(self._blocks):  # none without a cluster
+            wait(held)
 
     def total(self, statistic: Question) -> IntArray:
         """The sum of the statistic over all rows: the question goes out once, sums come back up a tree."""
-        if not (held := futures_of(self._blocks)):  # there is no cluster
-            return np.asarray(self._sum(statistic, {}).compute())
+        if not (held := futures_of(self._blocks)):
+            return np.asarray(self._sum(statistic, [{} for _ in self._blocks]).compute())
         client = held[0].client
         while True:
-            homes = client.who_has(wait(held).done)
-            total, done = client.compute(self._sum(statistic, homes)), Event()
+            self._settle(client)
+            total = client.compute(self._sum(statistic, [{"workers": [home]} for home in self._homes]))
+            done = Event()
             total.add_done_callback(lambda _, done=done: done.set())
-            # What is bound to a lost worker goes to another, but waits for ever if it was the last one:
-            # https://github.com/dask/distributed/issues/7346
-            while not done.wait(PATIENCE) and set().union(*homes.values()) <= client.nthreads().keys():
+            # Dask waits for ever for a worker that is gone: https://github.com/dask/distributed/issues/7346
+            while not done.wait(PATIENCE) and set(self._homes) <= client.nthreads().keys():
                 pass
             if done.is_set():
                 return np.asarray(total.result())
             total.cancel()
 
-    def _sum(self, statistic: Question, homes: Mapping[str, Sequence[str]]) -> Delayed:
-        """A tree of sums of the answers that blocks give at home."""
+    def _sum(self, statistic: Question, places: Sequence[Mapping[str, Any]]) -> Delayed:
+        """A tree of sums of what the blocks answer at their places."""
         question = delayed(statistic, traverse=False)
-        sums = [_answer_at(homes.get(blocks.key), question, blocks) for blocks in self._blocks]
+        sums = []
+        for blocks, place in zip(self._blocks, places, strict=True):
+            with dask.annotate(**place):
+                sums.append(delayed(_answer)(question, blocks))
         while len(sums) > 1:
             sums = [delayed(sum)(sums[i : i + BRANCHES]) for i in range(0, len(sums), BRANCHES)]
         return sums[0]
+
+    def _settle(self, client: Client) -> None:
+        """Where workers have come or gone, give each its share of the blocks; most stay where they are."""
+        while not (threads := client.nthreads()):
+            sleep(PATIENCE / 10)
+        if threads == self._threads:
+            return
+        self._threads, self._homes = threads, []
+        room = {home: ceil(len(self._blocks) * n / sum(threads.values())) for home, n in threads.items()}
+        held = client.who_has(futures_of(self._blocks))
+        for i, blocks in enumerate(self._blocks):
+            home = next((home for home in held[blocks.key] if room.get(home)), None)
+            if home is None:
+                home = max(room, key=room.__getitem__)
+                with dask.annotate(workers=[home]):
+                    (self._blocks[i],) = dask.persist(delayed(_on_grid)(self._parts[i], self._ground))
+            self._homes.append(home)
+            room[home] -= 1
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -141,9 +169,3 @@ def _on_grid(part: Table | DataError, domain: Domain) -> list[Block]:
 
 def _answer(question: Question, blocks: list[Block]) -> IntArray | int:
     return sum(map(question, blocks))
-
-
-def _answer_at(home: Sequence[str] | None, question: Delayed, blocks: Delayed) -> Delayed:
-    """The answer of some blocks, by the worker that holds them as long as there is one."""
-    with dask.annotate(**({"workers": list(home), "allow_other_workers": True} if home else {})):
-        return delayed(_answer)(question, blocks)

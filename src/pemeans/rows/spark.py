@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pandas as pd
 import pyarrow as pa
 from pyspark.sql import functions
-from pyspark.sql.types import ArrayType, BooleanType, NumericType
+from pyspark.sql.types import ArrayType, BooleanType, NumericType, StringType, StructType
 
 from pemeans.domain import Domain
 from pemeans.errors import ClusterError, DataError, DataTypeError
@@ -30,8 +30,9 @@ BRANCHES = 64
 """How many partial sums a task adds up."""
 ATTEMPTS = 3
 """How often the rows are put into files before it is given up."""
-FILES = "file string, rows long, width long, problem string"
-SUMS = "rows long, total binary, absent array<string>"
+KEPT = "file string, rows long, width long, problem string"
+SUMS = StructType().add("rows", "long").add("total", "binary").add("absent", ArrayType(StringType()))
+"""Not in words, which Spark would read anew for each question."""
 
 
 class KeptRows:
@@ -50,7 +51,7 @@ class KeptRows:
 
     def __init__(self, frame: Any, names: tuple[str, ...] | None) -> None:
         encrypted = frame.sparkSession.conf.get("spark.io.encryption.enabled", "false") == "true"
-        self.files = frame.mapInArrow(partial(spark_tasks.keep, encrypted, names), FILES).persist()
+        self.files = frame.mapInArrow(partial(spark_tasks.keep, encrypted, names), KEPT).persist()
         # Spark keeps what is persisted until it is told otherwise.
         self.forget = weakref.finalize(self, _forget, self.files)
         self.forget.atexit = False
