@@ -160,8 +160,8 @@ def fit(method: str, data: Any) -> dict[str, Any]:
     with metered() as run:
         model.fit(data)
     released = hashlib.sha256(model.cluster_centers_.tobytes() + model.cluster_sizes_.tobytes())
-    grew, releases = max(memory(PEAK) - before, 0.0), len(model.receipt_.releases)
-    return {**run, "driver": grew, "releases": releases, "released": released.hexdigest()}
+    grew = max(memory(PEAK) - before, 0.0)
+    return {**run, "driver": grew, "released": released.hexdigest()}
 
 
 def work(engine: str, folder: Path, asked: argparse.Namespace) -> None:
@@ -206,7 +206,7 @@ def show_releases(runs: dict[str, list[dict[str, Any]]], sizes: list[int]) -> No
 
 
 def show_fits(runs: dict[str, list[dict[str, Any]]], methods: list[str]) -> None:
-    columns = ["method", "fit", "engine", "s", "ratio", "processor s", "ratio", "KiB sent per release"]
+    columns = ["method", "fit", "engine", "s", "ratio", "processor s", "ratio", "MiB sent"]
     lines, goals = [], []
     for method, order in product(methods, ORDERS):
         same = len({run[method][order]["released"] for engine in ENGINES for run in runs[engine]}) == 1
@@ -215,9 +215,9 @@ def show_fits(runs: dict[str, list[dict[str, Any]]], methods: list[str]) -> None
             for key in ("seconds", "cpu"):
                 took, least = (best(runs[name], method, order, key) for name in (engine, "memory"))
                 line += [f"{took:.1f}", f"{took / least:.2f}"]
-            sent = best(runs[engine], method, order, "sent") / best(runs[engine], method, order, "releases")
+            sent = best(runs[engine], method, order, "sent")
             driver = max(run[method][order]["driver"] for run in runs[engine])
-            lines.append([*line, f"{sent / 1024:.0f}", f"{driver:.0f}", "yes" if same else "NO"])
+            lines.append([*line, f"{sent / 2**20:.0f}", f"{driver:.0f}", "yes" if same else "NO"])
             if engine in GOALS:
                 what = f"{method} on {engine}, {order} fit"
                 goals.append(goal_line(what, float(line[4]), GOALS[engine], "at most"))

@@ -155,8 +155,8 @@ def test_every_worker_has_its_share(client: Client) -> None:
     rows = source.rows(Domain.box(-8, 8).bind(source.n_rows, source.n_features), None)
     for _ in range(2):
         assert rows.total(SlowCount()) == N
-        held = client.has_what()
-        assert [sum("_on_grid" in str(key) for key in keys) for keys in held.values()] == [4, 4]
+        held = [sum("_on_grid" in str(key) for key in keys) for keys in client.has_what().values()]
+        assert min(held) >= 4, "of eight"
         os.kill(client.run(os.getpid).popitem()[1], signal.SIGKILL)
         assert rows.total(SlowCount()) == N
         client.wait_for_workers(2, timeout=60)
