@@ -254,7 +254,8 @@ def main() -> None:
         f"{asked.rows:,} rows of {asked.columns} columns in {asked.partitions} partitions; k = {CLUSTERS}.\n"
     )
     show_releases(runs, asked.candidates)
-    show_fits(runs, asked.methods)
+    if asked.methods:
+        show_fits(runs, asked.methods)
 
 
 if __name__ == "__main__":
