@@ -37,7 +37,7 @@ from pemeans.privacy.curator import Curator
 from pemeans.privacy.ledger import Ledger
 from pemeans.privacy.noise import NoiseSampler
 from pemeans.progress import Progress, showing_progress
-from pemeans.rows.base import ReadableSource, Source, engine_of, open_readable, open_source
+from pemeans.rows.base import ReadableSource, Source, engine_of, open_readable, opened
 from pemeans.rows.table import check_same_features, read_part
 
 Labels = npt.NDArray[np.int32]
@@ -101,7 +101,11 @@ class PrivateKMeans(
             The fitted estimator; it keeps no row, and nothing that was not released with noise.
         """
         values = check_parameters(self.get_params(deep=False))
-        source = open_source(X, values["n_jobs"])
+        with opened(X, values["n_jobs"]) as source:
+            self._fit(source, values)
+        return self
+
+    def _fit(self, source: Source, values: dict[str, Any]) -> None:
         n_rows = values["n_samples"] or source.n_rows
         check_size(values["n_clusters"], n_rows)
         domain = self._bound_domain(source, n_rows)
@@ -118,7 +122,6 @@ class PrivateKMeans(
         self.domain_ = domain
         notes = (FROM_DATA_NOTE,) if domain.from_data else ()
         self.receipt_ = curator.receipt(domain.describe(source.names), notes)
-        return self
 
     def _delta(self, asked: float | None, n_rows: int) -> float:
         """The delta of the guarantee: the paper's ``n**-1.1`` by default, and 0 where it is pure."""

@@ -20,7 +20,7 @@ SECRET = 123456.789
 """A value that no log and no message may show."""
 METHODS: dict[str, Callable[..., PrivateKMeans]] = {
     "DPKMeans": lambda **options: DPKMeans(3, epsilon=0.5, **options),
-    "PEMeans": lambda **options: PEMeans(3, n_iterations=3, **options),
+    "PEMeans": lambda **options: PEMeans(3, n_iterations=3, n_samples=1000, **options),  # in public, 1000
     "HDPEMeans": lambda **options: HDPEMeans(3, n_iterations=4, **options),
 }
 

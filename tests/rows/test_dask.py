@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import signal
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import dask
 import dask.array as da
@@ -16,15 +19,17 @@ import numpy as np
 import pandas as pd
 import pytest
 from dask.core import flatten
-from distributed import Client, LocalCluster, Worker
+from distributed import Client, Future, LocalCluster, Worker
+from distributed.core import Status
 from one_answer import METHODS, SECRET, D, N, as_array, as_frame, fitted, wanted
 
 from pemeans import Domain, DPKMeans, HDPEMeans, PEMeans
-from pemeans.errors import DataError, DomainError
+from pemeans.errors import ClusterError, DataError, DomainError
 from pemeans.kernels.grid import GridArray, IntArray, Projection
 from pemeans.progress import Progress
 from pemeans.rows.base import open_source
 from pemeans.rows.block import Block
+from pemeans.rows.dask import DaskRows, DaskSource
 from pemeans.rows.table import read_table
 
 pytestmark = pytest.mark.xdist_group("dask")
@@ -134,9 +139,7 @@ class SlowCount:
 
 def test_rows_stay_where_they_are(client: Client) -> None:
     """Otherwise bytes grow with the rows."""
-    client.wait_for_workers(2, timeout=60)
-    source = open_source(array(5))
-    rows = source.rows(Domain.box(-8, 8).bind(source.n_rows, source.n_features), None)
+    rows = opened(client, 5)
 
     def received(dask_worker: Worker) -> list[str]:
         return [key for log in dask_worker.transfer_incoming_log for key in map(str, log["keys"])]
@@ -148,11 +151,72 @@ def test_rows_stay_where_they_are(client: Client) -> None:
     assert not [key for key in keys if "_on_grid" in key]
 
 
+class KillsWorkers:
+    """A question that kills the worker that answers it, as many times as it is told."""
+
+    def __init__(self, folder: Path, times: int) -> None:
+        self.folder, self.times = folder, times
+
+    def __call__(self, block: Block) -> IntArray:
+        if len(list(self.folder.iterdir())) < self.times:
+            (self.folder / uuid4().hex).touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return np.array([len(block.grid)])
+
+
+def opened(client: Client, partitions: int) -> DaskRows:
+    client.wait_for_workers(2, timeout=60)
+    source: DaskSource = open_source(array(partitions))  # type: ignore[assignment]
+    return source.rows(Domain.box(-8, 8).bind(source.n_rows, source.n_features), None)
+
+
+def test_workers_killed_by_a_question(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = opened(client, 4)
+    assert rows.total(KillsWorkers(tmp_path, 3)) == N
+    monkeypatch.setattr("pemeans.rows.dask.ATTEMPTS", 3)
+    with pytest.raises(ClusterError, match="lost 3 times"):
+        rows.total(KillsWorkers(tmp_path, 1000))
+
+
+def test_a_worker_killed_when_it_has_the_total(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = opened(client, 4)
+    assert rows.total(SlowCount()) == N
+    killed: list[int] = []
+    plain = Future.result
+
+    def result(self: Future, timeout: float | None = None) -> Any:
+        if not killed:
+            (holder,) = client.who_has([self])[self.key]
+            killed.append(client.run(os.getpid)[holder])
+            os.kill(killed[0], signal.SIGKILL)
+        return plain(self, timeout)
+
+    monkeypatch.setattr(Future, "result", result)
+    assert rows.total(SlowCount()) == N
+    assert killed
+
+
+def test_a_paused_worker_is_not_waited_for(client: Client) -> None:
+    """Dask pauses a worker whose memory is nearly full."""
+
+    def pause(status: Status, dask_worker: Worker) -> None:
+        dask_worker.memory_manager.memory_pause_fraction = False
+        dask_worker.status = status
+
+    rows = opened(client, 4)
+    assert rows.total(SlowCount()) == N
+    paused = min(client.nthreads())
+    client.run(pause, Status.paused, workers=[paused])
+    assert rows.total(SlowCount()) == N
+    client.run(pause, Status.running, workers=[paused])
+    assert rows.total(SlowCount()) == N
+
+
 def test_every_worker_has_its_share(client: Client) -> None:
     """Also the one that comes in the place of another."""
-    client.wait_for_workers(2, timeout=60)
-    source = open_source(array(8))
-    rows = source.rows(Domain.box(-8, 8).bind(source.n_rows, source.n_features), None)
+    rows = opened(client, 8)
     for _ in range(2):
         assert rows.total(SlowCount()) == N
         held = [sum("_on_grid" in str(key) for key in keys) for keys in client.has_what().values()]
@@ -181,6 +245,8 @@ def test_rows_are_projected_once(client: Client) -> None:
 def test_keys_tell_nothing(client: Client) -> None:
     """Keys reach dashboards and logs: a hash of a block would say whether it is the same as last time."""
     seen: list[set[str]] = []
+    gc.collect()
+    assert not left_behind(client)
 
     def look(progress: Progress) -> None:
         seen[-1].update(client.run_on_scheduler(lambda dask_scheduler: list(map(str, dask_scheduler.tasks))))

@@ -23,8 +23,10 @@ from pyspark.sql import SparkSession, functions
 from pemeans import Domain, DPKMeans, HDPEMeans, PEMeans
 from pemeans.errors import ClusterError, DataError, DomainError
 from pemeans.kernels.grid import GridArray, Projection
+from pemeans.privacy.statistics import NearestVotes
 from pemeans.progress import Progress
 from pemeans.rows import spark_tasks
+from pemeans.rows.base import open_source
 from pemeans.rows.table import read_table
 
 pytestmark = [
@@ -157,6 +159,49 @@ def test_rows_stay_no_longer_than_the_fit(spark: SparkSession, files: Callable[[
     assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
 
 
+def test_rows_go_when_a_fit_fails(spark: SparkSession, files: Callable[[], set[Path]]) -> None:
+    """Not only once nobody remembers the error any more."""
+
+    def fail(progress: Progress) -> None:
+        assert files()
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as caught:
+        fitted("PEMeans", frame(spark, 2), progress=fail)
+    assert not files(), caught
+    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
+
+
+def test_two_fits_of_one_frame_do_not_share_their_files(
+    spark: SparkSession, files: Callable[[], set[Path]]
+) -> None:
+    data = frame(spark, 2)
+    one, other = open_source(data), open_source(data)
+    assert len(files()) == 2 + 2
+    rows = other.rows(Domain.box(-8, 8).bind(N, len(NAMES)), None)
+    one.forget()  # type: ignore[attr-defined]
+    kept = files()
+    assert len(kept) == 2
+    assert rows.total(NearestVotes(np.zeros((1, len(NAMES)), dtype=np.int32))) == N
+    assert {path.name.partition(".")[0] for path in files()} == {path.name for path in kept}
+    other.forget()  # type: ignore[attr-defined]
+    assert not files()
+
+
+def test_a_cleared_cache_costs_the_files_once(spark: SparkSession, files: Callable[[], set[Path]]) -> None:
+    seen: list[set[Path]] = []
+
+    def clear(progress: Progress) -> None:
+        if progress.iteration == 1:
+            spark.catalog.clearCache()
+        seen.append(files())
+
+    assert fitted("PEMeans", frame(spark, 2), progress=clear) == wanted("PEMeans", named=True)
+    assert len(seen[-1]) == 2
+    assert seen[-1] == seen[-2]
+    assert not files()
+
+
 def test_files_that_vanish_are_written_again(spark: SparkSession, files: Callable[[], set[Path]]) -> None:
     vanished: list[Path] = []
 
@@ -216,7 +261,7 @@ def test_what_spark_would_encrypt_on_disk_stays_in_memory(
     monkeypatch.setattr(spark_tasks, "SHARED_MEMORY", str(tmp_path))
     monkeypatch.setenv("SPARK_LOCAL_DIRS", "/nowhere")
     batch = pa.record_batch({"rows": pa.array([[1.0, 2.0]])})
-    (kept,) = spark_tasks.keep(True, None, iter([batch]))
+    (kept,) = spark_tasks.keep(True, "pemeans-", None, iter([batch]))
     assert Path(kept.column("file")[0].as_py()).parent == tmp_path
 
 

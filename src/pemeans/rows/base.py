@@ -6,6 +6,7 @@ import glob
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn, Protocol, runtime_checkable
 
@@ -69,6 +70,15 @@ class ReadableSource(Source, Protocol):
         ...
 
 
+@runtime_checkable
+class KeptSource(Source, Protocol):
+    """A source that keeps rows somewhere else, where they would stay until this process ends, or longer."""
+
+    def forget(self) -> None:
+        """Remove them."""
+        ...
+
+
 def lenses(question: Any) -> tuple[Question, Frame | None, Projection | None]:
     """A question without its frame, the frame, and the view: public maps that stay for many questions.
 
@@ -113,6 +123,17 @@ def open_source(data: Any, n_jobs: int | None = None) -> Source:
     if engine is not None:
         return engine.open_source(data)  # type: ignore[no-any-return]
     return data if isinstance(data, Source) else open_readable(data, n_jobs)
+
+
+@contextmanager
+def opened(data: Any, n_jobs: int | None = None) -> Iterator[Source]:
+    """The same for a while: what is kept elsewhere is gone afterwards, also if something fails."""
+    source = open_source(data, n_jobs)
+    try:
+        yield source
+    finally:
+        if source is not data and isinstance(source, KeptSource):
+            source.forget()
 
 
 def open_readable(data: Any, n_jobs: int | None = None) -> ReadableSource:

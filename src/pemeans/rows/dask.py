@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from math import ceil
 from threading import Event
 from time import sleep
@@ -13,10 +14,10 @@ import dask
 import numpy as np
 import numpy.typing as npt
 from dask.delayed import Delayed, delayed
-from distributed import Client, futures_of, wait
+from distributed import Client, Future, futures_of, wait
 
 from pemeans.domain import Domain
-from pemeans.errors import DataError
+from pemeans.errors import ClusterError, DataError
 from pemeans.kernels.grid import IntArray
 from pemeans.rows.base import Question, refuse_to_read_domain
 from pemeans.rows.block import Block
@@ -27,6 +28,10 @@ BRANCHES = 16
 """How many partial sums a task adds up, so that neither a worker nor the driver ever holds many."""
 PATIENCE = 1.0
 """Seconds between looks at whether the workers are still there that a total waits for."""
+FETCHING = 10.0
+"""Seconds until a total is there that has been found; its worker may be lost on the way."""
+ATTEMPTS = 10
+"""How often workers may be lost over one question: more often, it is the question that kills them."""
 
 
 class DaskRows:
@@ -56,48 +61,48 @@ class DaskRows:
     def total(self, statistic: Question) -> IntArray:
         """The sum of the statistic over all rows: the question goes out once, sums come back up a tree."""
         if not (held := futures_of(self._blocks)):
-            return np.asarray(self._sum(statistic, [{} for _ in self._blocks]).compute())
+            return np.asarray(self._sum(statistic, []).compute())
         client = held[0].client
-        while True:
+        for _ in range(ATTEMPTS):
             self._settle(client)
-            total = client.compute(self._sum(statistic, [{"workers": [home]} for home in self._homes]))
-            done = Event()
+            total, done = client.compute(self._sum(statistic, self._homes)), Event()
             total.add_done_callback(lambda _, done=done: done.set())
             # Dask waits for ever for a worker that is gone: https://github.com/dask/distributed/issues/7346
-            while not done.wait(PATIENCE) and set(self._homes) <= client.nthreads().keys():
-                pass
-            if done.is_set():
-                return np.asarray(total.result())
+            while set(self._homes) <= _running(client).keys():
+                if done.wait(PATIENCE) and (found := _fetched(total)) is not None:
+                    return found
             total.cancel()
+        raise ClusterError(
+            f"workers were lost {ATTEMPTS} times over one question; "
+            "give them more memory, or X more and smaller partitions"
+        )
 
-    def _sum(self, statistic: Question, places: Sequence[Mapping[str, Any]]) -> Delayed:
-        """A tree of sums of what the blocks answer at their places."""
+    def _sum(self, statistic: Question, homes: Sequence[str]) -> Delayed:
+        """A tree of sums of what the blocks answer, at home where they have one."""
         question = delayed(statistic, traverse=False)
-        sums = []
-        for blocks, place in zip(self._blocks, places, strict=True):
-            with dask.annotate(**place):
-                sums.append(delayed(_answer)(question, blocks))
+        sums = [_at(home, _answer, question, block) for home, block in zip_longest(homes, self._blocks)]
         while len(sums) > 1:
             sums = [delayed(sum)(sums[i : i + BRANCHES]) for i in range(0, len(sums), BRANCHES)]
         return sums[0]
 
     def _settle(self, client: Client) -> None:
-        """Where workers have come or gone, give each its share of the blocks; most stay where they are."""
-        while not (threads := client.nthreads()):
-            sleep(PATIENCE / 10)
+        """Where workers have come or gone, give each its share of the blocks; those within it stay."""
+        while not (threads := _running(client)):
+            sleep(PATIENCE)
         if threads == self._threads:
             return
-        self._threads, self._homes = threads, []
         room = {home: ceil(len(self._blocks) * n / sum(threads.values())) for home, n in threads.items()}
         held = client.who_has(futures_of(self._blocks))
+        homes: dict[int, str] = {}
         for i, blocks in enumerate(self._blocks):
-            home = next((home for home in held[blocks.key] if room.get(home)), None)
-            if home is None:
-                home = max(room, key=room.__getitem__)
-                with dask.annotate(workers=[home]):
-                    (self._blocks[i],) = dask.persist(delayed(_on_grid)(self._parts[i], self._ground))
-            self._homes.append(home)
-            room[home] -= 1
+            if home := next((home for home in held[blocks.key] if room.get(home)), None):
+                homes[i] = home
+                room[home] -= 1
+        for i in set(range(len(self._blocks))) - homes.keys():
+            homes[i] = max(room, key=room.__getitem__)
+            room[homes[i]] -= 1
+            (self._blocks[i],) = dask.persist(_at(homes[i], _on_grid, self._parts[i], self._ground))
+        self._threads, self._homes = threads, [homes[i] for i in range(len(homes))]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -123,7 +128,7 @@ def open_source(data: Any) -> DaskSource:
     like = read_part(_like(data))
     partitions = data.to_delayed() if _is_frame(data) else data.rechunk({1: -1}).to_delayed().ravel()
     parts = [delayed(checked)(partition) for partition in partitions]
-    counts = dask.compute(*(delayed(_counted)(part) for part in parts))
+    counts = dask.compute(*(delayed(_counted)(part, like.n_features) for part in parts))
     for count in counts:
         if isinstance(count, DataError):
             raise count
@@ -144,6 +149,30 @@ def map_rows(data: Any, labels: Callable[[Any], npt.NDArray[np.int32]]) -> Any:
     )
 
 
+def _at(home: str | None, work: Callable[..., Any], *facts: Delayed) -> Delayed:
+    """Work for one worker, or for any of them."""
+    with dask.annotate(**({"workers": [home]} if home else {})):
+        return delayed(work)(*facts)
+
+
+def _fetched(total: Future) -> IntArray | None:
+    """A total that has been found; None if its worker was lost on the way."""
+    try:
+        return np.asarray(total.result(FETCHING))
+    except TimeoutError:
+        if total.status == "error":  # the user's own reading took too long
+            raise
+        return None
+
+
+def _running(client: Client) -> dict[str, int]:
+    """The workers that take tasks, and their threads."""
+    found: dict[str, int] = client.run_on_scheduler(
+        lambda dask_scheduler: {worker.address: worker.nthreads for worker in dask_scheduler.running}
+    )
+    return found
+
+
 def _is_frame(data: Any) -> bool:
     return hasattr(data, "columns")
 
@@ -157,8 +186,12 @@ def _like(data: Any) -> Any:
     return np.empty((0, data.shape[1]), data.dtype)
 
 
-def _counted(part: Table | DataError) -> int | DataError:
-    return part if isinstance(part, DataError) else part.n_rows
+def _counted(part: Table | DataError, n_features: int) -> int | DataError:
+    if isinstance(part, DataError):
+        return part
+    if part.n_features != n_features:
+        return DataError(f"a partition of X has {part.n_features} columns, not {n_features}; make them alike")
+    return part.n_rows
 
 
 def _on_grid(part: Table | DataError, domain: Domain) -> list[Block]:

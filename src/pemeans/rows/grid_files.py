@@ -27,20 +27,14 @@ class Named(NamedTuple, Generic[LookT]):
 
 
 @contextmanager
-def new(folder: Path) -> Iterator[IO[bytes]]:
+def new(folder: Path, prefix: str) -> Iterator[IO[bytes]]:
     """A file that only its owner may read; none is left where it can't be written to the end."""
-    with NamedTemporaryFile(dir=folder, prefix="pemeans-", delete=False) as file:
+    with NamedTemporaryFile(dir=folder, prefix=prefix, delete=False) as file:
         try:
             yield file
         except BaseException:
-            erase(Path(file.name))
+            os.unlink(file.name)
             raise
-
-
-def erase(path: Path) -> None:
-    """Remove a file and all that was made of it."""
-    for file in [path, *path.parent.glob(f"{path.name}.*")]:
-        file.unlink(missing_ok=True)
 
 
 def is_here(path: Path, ground: Named[Any]) -> bool:
@@ -69,12 +63,13 @@ def _seen(path: Path, kind: type[np.generic], width: int, named: Named[Any]) -> 
     """What a look at the rows of a file gives, put beside it the first time, in place of the last one."""
     made = _beside(path, named)
     if not made.exists():
-        for last in path.parent.glob(f"{path.name}.*"):
-            last.unlink(missing_ok=True)
-        with new(path.parent) as file:
+        with new(path.parent, path.name.split(".")[0] + "-") as file:
             for rows in in_blocks(_mapped(path, kind).reshape(-1, width)):
                 file.write(np.ascontiguousarray(named.look(rows)).data)
         os.replace(file.name, made)  # whoever did the same meanwhile wrote the same
+        for last in path.parent.glob(f"{path.name}.*"):
+            if not last.name.startswith(made.name):
+                last.unlink(missing_ok=True)
     return made
 
 

@@ -30,6 +30,8 @@ BRANCHES = 64
 """How many partial sums a task adds up."""
 ATTEMPTS = 3
 """How often the rows are put into files before it is given up."""
+IN_VAIN = 3
+"""How often in a row no executor that is asked may have its file, before all files are written anew."""
 KEPT = "file string, rows long, width long, problem string"
 SUMS = StructType().add("rows", "long").add("total", "binary").add("absent", ArrayType(StringType()))
 """Not in words, which Spark would read anew for each question."""
@@ -50,16 +52,24 @@ class KeptRows:
     """
 
     def __init__(self, frame: Any, names: tuple[str, ...] | None) -> None:
-        encrypted = frame.sparkSession.conf.get("spark.io.encryption.enabled", "false") == "true"
-        self.files = frame.mapInArrow(partial(spark_tasks.keep, encrypted, names), KEPT).persist()
-        # Spark keeps what is persisted until it is told otherwise.
-        self.forget = weakref.finalize(self, _forget, self.files)
+        encrypted = frame.sparkSession.conf.get("spark.io.encryption.enabled", "false").lower() == "true"
+        # Spark takes equal plans for one: without this name, two fits would share what is persisted.
+        prefix = f"pemeans-{uuid4().hex}-"
+        self.files = frame.mapInArrow(partial(spark_tasks.keep, encrypted, prefix, names), KEPT).persist()
+        # The fit ends them; this is for those who hold rows without a fit.
+        self.forget = weakref.finalize(self, _forget, self.files, prefix)
         self.forget.atexit = False
+        self._prefix = prefix
 
     def again(self) -> None:
         """Put the rows into files once more."""
-        _forget(self.files)
+        _forget(self.files, self._prefix)
         self.files.persist()
+
+    def is_persisted(self) -> bool:
+        """False where somebody has cleared Spark's cache: then each question would write the files anew."""
+        level = self.files.storageLevel
+        return bool(level.useMemory or level.useDisk)
 
 
 class SparkRows:
@@ -75,19 +85,21 @@ class SparkRows:
         The rows.
     domain : Domain
         The bound domain.
-    n_parts : int
-        How many partitions there are.
+    n_rows, n_parts : int
+        How many rows and partitions there are.
     """
 
-    def __init__(self, kept: KeptRows, domain: Domain, n_parts: int) -> None:
-        self._kept, self._domain, self._n_parts = kept, domain, n_parts
+    def __init__(self, kept: KeptRows, domain: Domain, n_rows: int, n_parts: int) -> None:
+        self._kept, self._domain, self._n_rows, self._n_parts = kept, domain, n_rows, n_parts
         self._named = cache(lambda look: Named(uuid4().hex, look))
 
     def total(self, statistic: Question) -> IntArray:
         """The sum of the statistic over all rows: a sum a partition, added up by a tree of shuffles."""
+        if not self._kept.is_persisted():
+            self._kept.again()
         for _ in range(ATTEMPTS):
             n_rows, total = self._answer(statistic)
-            if n_rows == self._domain.n_rows:
+            if n_rows == self._n_rows:
                 return total
             self._kept.again()
         raise ClusterError(
@@ -103,15 +115,18 @@ class SparkRows:
         answer = partial(spark_tasks.answer, question, width, *looks)
         n_rows, total = 0, question(Block(np.empty((0, width), dtype=np.int32)))
         files = self._kept.files.select("file")
-        while True:
+        in_vain = 0
+        while in_vain < IN_VAIN:
             found = self._added(files.mapInArrow(answer, SUMS))
             if found.rows:
                 n_rows += found.rows
                 total = total + np.frombuffer(found.total, dtype=np.int64).reshape(total.shape)
-            if not (found.rows and found.absent):
-                return n_rows, total
+            if not found.absent:
+                break
             # Idle executors answer for busy ones, after a while, but don't have their files: ask again.
-            files = files.where(functions.col("file").isin(found.absent))
+            files = self._kept.files.select("file").where(functions.col("file").isin(found.absent))
+            in_vain = 0 if found.rows else in_vain + 1
+        return n_rows, total
 
     def _added(self, sums: Any) -> Any:
         """The one row that all of them add up to."""
@@ -135,32 +150,35 @@ class SparkSource:
 
     def rows(self, domain: Domain, n_jobs: int | None) -> SparkRows:
         """The rows on the domain's grid; the cores are the cluster's own."""
-        return SparkRows(self.kept, domain, self.n_parts)
+        return SparkRows(self.kept, domain, self.n_rows, self.n_parts)
 
     def domain_of_rows(self) -> Domain:
         """Refused."""
         return refuse_to_read_domain()
+
+    def forget(self) -> None:
+        """Remove the executors' files."""
+        self.kept.forget()
 
 
 def open_source(data: Any) -> SparkSource:
     """Check every partition of a Spark data frame where it is, and count the rows."""
     columns, names = _doubles(data)
     kept = KeptRows(data.select(functions.array(*columns) if names else columns[0]), names)
-    found = kept.files.agg(
-        functions.sum("rows"),
-        functions.min("width"),
-        functions.max("width"),
-        functions.min("problem"),
-        functions.count("rows"),
-    )
-    n_rows, narrowest, widest, problem, n_parts = found.collect()[0]
     try:
+        n_rows, narrowest, widest, problem, n_parts = kept.files.agg(
+            functions.sum("rows"),
+            functions.min("width"),
+            functions.max("width"),
+            functions.min("problem"),
+            functions.count("rows"),
+        ).collect()[0]
         if problem is not None:
             raise DataError(problem)
         check_filled(n_rows or 0, len(names) if names else widest or 0)
         if narrowest != widest:
             raise DataError(spark_tasks.RAGGED)
-    except DataError:
+    except BaseException:
         kept.forget()
         raise
     return SparkSource(kept, names, n_rows, widest, n_parts)
@@ -205,8 +223,11 @@ def _check_type(name: str, kind: Any) -> None:
         raise DataTypeError(not_numbers(name, kind.typeName()))
 
 
-def _forget(files: Any) -> None:
+def _forget(files: Any, prefix: str) -> None:
     """Remove the rows, and their files' names."""
     with suppress(Exception):  # whoever stopped the cluster has removed them
-        files.select("file").mapInArrow(spark_tasks.erase, "file string").collect()
-        files.unpersist()
+        try:
+            erase = partial(spark_tasks.erase, prefix)
+            files.select("file").mapInArrow(erase, "file string").collect()
+        finally:
+            files.unpersist()

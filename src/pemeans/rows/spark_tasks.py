@@ -30,12 +30,12 @@ SUMS = pa.schema({"rows": pa.int64(), "total": pa.binary(), "absent": pa.list_(p
 Batches = Iterator[pa.RecordBatch]
 
 
-def keep(encrypted: bool, names: Sequence[str] | None, batches: Batches) -> Batches:
+def keep(encrypted: bool, prefix: str, names: Sequence[str] | None, batches: Batches) -> Batches:
     """One row for a partition: a new file of its rows, how many and how wide they are, and what is wrong."""
     # Spark removes its own folders with the executor. What it would encrypt there stays in memory.
     folder = SHARED_MEMORY if encrypted else random.choice(os.environ["SPARK_LOCAL_DIRS"].split(","))
     n_rows, widths, problem = 0, set(), None
-    with grid_files.new(Path(folder)) as file:
+    with grid_files.new(Path(folder), prefix) as file:
         for table in map(partial(_table, names), batches):
             if isinstance(table, DataError):
                 problem = str(table)
@@ -44,7 +44,7 @@ def keep(encrypted: bool, names: Sequence[str] | None, batches: Batches) -> Batc
                 n_rows += table.n_rows
                 widths.add(table.n_features)
     if not n_rows:
-        grid_files.erase(Path(file.name))
+        os.unlink(file.name)
     found = {
         "file": [file.name if n_rows else None],
         "rows": [n_rows],
@@ -90,10 +90,11 @@ def add(batches: Batches) -> Batches:
     yield _sums(sum(row["rows"] for row in sums), sum(totals), absent)
 
 
-def erase(batches: Batches) -> Batches:
-    """Remove the files that are here."""
-    for path in _paths(batches):
-        grid_files.erase(path)
+def erase(prefix: str, batches: Batches) -> Batches:
+    """Remove the files that are here, and those of tasks that were killed or ran twice."""
+    for folder in {path.parent for path in _paths(batches)}:
+        for path in folder.glob(f"{prefix}*"):
+            path.unlink(missing_ok=True)
     yield from ()
 
 
