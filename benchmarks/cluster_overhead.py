@@ -38,7 +38,7 @@ CANDIDATES = (1, 256, 1024, 4096, 16384)
 GOALS = {"dask": 1.3, "spark": 2.0}
 ENGINES = ("memory", *GOALS)
 ORDERS = ("first", "second")
-"""Java compiles as it goes: a cluster that has run for a while is faster than one that was just started."""
+"""Java compiles as it goes: after a whole fit a cluster is faster than after a few `votes`."""
 DOMAIN = 15.0
 
 
