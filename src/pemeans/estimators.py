@@ -102,26 +102,23 @@ class PrivateKMeans(
         """
         values = check_parameters(self.get_params(deep=False))
         with opened(X, values["n_jobs"]) as source:
-            self._fit(source, values)
+            n_rows = values["n_samples"] or source.n_rows
+            check_size(values["n_clusters"], n_rows)
+            domain = self._bound_domain(source, n_rows)
+            bits, rng = self._randomness()
+            ledger = Ledger(values["epsilon"], self._delta(values["delta"], n_rows))
+            rows = source.rows(domain, values["n_jobs"])
+            curator = Curator(rows, domain, ledger, NoiseSampler(bits, ledger.tail_bits))
+            with showing_progress(self.progress) as show:
+                found = self._cluster(curator, values, rng, _in_units(domain, show))
+            self._remember_features(source.names, source.n_features)
+            self._fitted_with = _saved(values)
+            self.cluster_centers_ = domain.from_unit(to_float(found.centers))
+            self.cluster_sizes_ = found.sizes
+            self.domain_ = domain
+            notes = (FROM_DATA_NOTE,) if domain.from_data else ()
+            self.receipt_ = curator.receipt(domain.describe(source.names), notes)
         return self
-
-    def _fit(self, source: Source, values: dict[str, Any]) -> None:
-        n_rows = values["n_samples"] or source.n_rows
-        check_size(values["n_clusters"], n_rows)
-        domain = self._bound_domain(source, n_rows)
-        bits, rng = self._randomness()
-        ledger = Ledger(values["epsilon"], self._delta(values["delta"], n_rows))
-        rows = source.rows(domain, values["n_jobs"])
-        curator = Curator(rows, domain, ledger, NoiseSampler(bits, ledger.tail_bits))
-        with showing_progress(self.progress) as show:
-            found = self._cluster(curator, values, rng, _in_units(domain, show))
-        self._remember_features(source.names, source.n_features)
-        self._fitted_with = _saved(values)
-        self.cluster_centers_ = domain.from_unit(to_float(found.centers))
-        self.cluster_sizes_ = found.sizes
-        self.domain_ = domain
-        notes = (FROM_DATA_NOTE,) if domain.from_data else ()
-        self.receipt_ = curator.receipt(domain.describe(source.names), notes)
 
     def _delta(self, asked: float | None, n_rows: int) -> float:
         """The delta of the guarantee: the paper's ``n**-1.1`` by default, and 0 where it is pure."""

@@ -164,7 +164,8 @@ class SparkSource:
 def open_source(data: Any) -> SparkSource:
     """Check every partition of a Spark data frame where it is, and count the rows."""
     columns, names = _doubles(data)
-    kept = KeptRows(data.select(functions.array(*columns) if names else columns[0]), names)
+    rows = functions.array(*columns).alias("rows") if names else columns[0]
+    kept = KeptRows(data.select(rows), names)
     try:
         n_rows, narrowest, widest, problem, n_parts = kept.files.agg(
             functions.sum("rows"),
