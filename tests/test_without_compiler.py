@@ -37,7 +37,9 @@ def printed(program: str) -> list[str]:
     return done.stdout.split()
 
 
-@pytest.mark.skipif(native is None or native_rows is None, reason="not built")
+@pytest.mark.skipif(
+    native is None or native_rows is None, reason="without a C compiler there is only the NumPy twin"
+)
 def test_fits_release_the_same_numbers_without_the_c_kernels() -> None:
     in_c, in_numpy = printed(FITS), printed(f"{WITHOUT_C}\n{FITS}")
     assert (in_c[0], in_numpy[0]) == ("C", "NumPy")
@@ -47,7 +49,7 @@ def test_fits_release_the_same_numbers_without_the_c_kernels() -> None:
 
 def test_the_build_goes_on_without_a_compiler(tmp_path: Path) -> None:
     """As an installation builds it, but for a compiler that always fails."""
-    pytest.importorskip("setuptools")
+    pytest.importorskip("setuptools", reason="the compiler is run through setuptools")
     shutil.copy(ROOT / "setup.py", tmp_path)
     shutil.copytree(ROOT / "native", tmp_path / "native")
     command = [sys.executable, "setup.py", "-q", "build_ext", "--inplace"]

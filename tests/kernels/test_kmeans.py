@@ -33,7 +33,7 @@ def inertia(points: GridArray, weights: FloatArray, centers: FloatArray) -> floa
     return float((weights * gaps.min(axis=1)).sum())
 
 
-@pytest.mark.skipif(native is None, reason="not built")
+@pytest.mark.skipif(native is None, reason="without a C compiler there is only the NumPy twin")
 @pytest.mark.parametrize("seed", range(60))
 def test_twins_agree_bit_for_bit(seed: int) -> None:
     points, weights, k = instance(seed)
@@ -49,7 +49,7 @@ def test_twins_agree_bit_for_bit(seed: int) -> None:
     assert (kmeans_in_c(*arguments) == kmeans_in_numpy(*arguments)).all()
 
 
-@pytest.mark.skipif(native is None, reason="not built")
+@pytest.mark.skipif(native is None, reason="without a C compiler there is only the NumPy twin")
 @pytest.mark.parametrize("seed", range(20))
 def test_twins_agree_on_ties(seed: int) -> None:
     """On a lattice of equal weights many seeds are equally good, and many points halfway."""

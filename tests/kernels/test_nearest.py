@@ -13,7 +13,11 @@ from pemeans.kernels.nearest import BLOCK_SCORES, Kernel, Labels, nearest, neare
 
 KERNELS = [
     pytest.param(nearest_in_numpy, id="numpy"),
-    pytest.param(nearest_in_c, id="c", marks=pytest.mark.skipif(native is None, reason="not built")),
+    pytest.param(
+        nearest_in_c,
+        id="c",
+        marks=pytest.mark.skipif(native is None, reason="without a C compiler there is only the NumPy twin"),
+    ),
 ]
 SETS = range(0 if native is None else native.instruction_set() + 1)
 """The instruction sets of this machine: all of them give the same labels."""

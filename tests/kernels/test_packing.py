@@ -11,7 +11,11 @@ from pemeans.kernels.packing import LANES, Packing
 
 HOW = [
     pytest.param("_offer_in_numpy", id="numpy"),
-    pytest.param("_offer_in_c", id="c", marks=pytest.mark.skipif(native is None, reason="not built")),
+    pytest.param(
+        "_offer_in_c",
+        id="c",
+        marks=pytest.mark.skipif(native is None, reason="without a C compiler there is only the NumPy twin"),
+    ),
 ]
 
 
@@ -72,7 +76,7 @@ def test_offers_add_up(how: str) -> None:
     assert (in_parts.points == at_once.points).all()
 
 
-@pytest.mark.skipif(native is None, reason="not built")
+@pytest.mark.skipif(native is None, reason="without a C compiler there is only the NumPy twin")
 @pytest.mark.parametrize("seed", range(40))
 def test_twins_agree_where_rounding_decides(seed: int) -> None:
     """Candidates a hair within or beyond the distance: a fused multiplication would tell the twins apart."""

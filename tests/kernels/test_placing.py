@@ -24,7 +24,9 @@ from pemeans.kernels.grid import (
 from pemeans.kernels.native import native_rows
 from pemeans.kernels.placing import Columns, place_in_c, place_in_numpy
 
-pytestmark = pytest.mark.skipif(native_rows is None, reason="not built")
+pytestmark = pytest.mark.skipif(
+    native_rows is None, reason="without a C compiler there is only the NumPy twin"
+)
 
 RNG = np.random.default_rng(3)
 SHAPES = [(1, 1), (15, 3), (16, 16), (17, 2), (203, 5), (64, 130)]

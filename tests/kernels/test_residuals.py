@@ -15,7 +15,9 @@ from pemeans.kernels.residuals import (
     squared_gaps_in_numpy,
 )
 
-pytestmark = pytest.mark.skipif(native_rows is None, reason="not built")
+pytestmark = pytest.mark.skipif(
+    native_rows is None, reason="without a C compiler there is only the NumPy twin"
+)
 
 SHAPES = [(0, 3, 2), (1, 1, 1), (7, 2, 3), (500, 3, 5), (300, 16, 4), (300, 17, 40), (50, 130, 3)]
 

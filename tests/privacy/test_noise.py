@@ -123,7 +123,7 @@ class TestGaussianLaw:
 
     @pytest.mark.parametrize("sigma", [0.7, 30.0])
     def test_agrees_with_opendp(self, sigma: float) -> None:
-        opendp = pytest.importorskip("opendp.prelude")
+        opendp = pytest.importorskip("opendp.prelude", reason="compares with OpenDP")
         opendp.enable_features("contrib")
         space = opendp.vector_domain(opendp.atom_domain(T="i64")), opendp.l2_distance(T="i64")
         size = 20_000

@@ -176,7 +176,7 @@ def test_an_extra_that_is_missing(
 
 
 def test_spark_without_java(monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("pyspark")
+    pytest.importorskip("pyspark", reason="Spark is an extra")
     monkeypatch.delenv("JAVA_HOME", raising=False)
     monkeypatch.setenv("PATH", "")
     assert "needs Java" in run_badly(*FIT, "--out", "m.json", "--engine", "spark")

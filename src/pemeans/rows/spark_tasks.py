@@ -92,7 +92,10 @@ def add(batches: Batches) -> Batches:
 
 def erase(prefix: str, batches: Batches) -> Batches:
     """Remove the files that are here, and those of tasks that were killed or ran twice."""
-    for folder in {path.parent for path in _paths(batches)}:
+    for folder in {
+        *map(Path, os.environ["SPARK_LOCAL_DIRS"].split(",")),
+        *(path.parent for path in _paths(batches)),
+    }:
         for path in folder.glob(f"{prefix}*"):
             path.unlink(missing_ok=True)
     yield from ()
